@@ -1,0 +1,5 @@
+mod locks;
+mod sink;
+
+pub use locks::MemoryLocks;
+pub use sink::{MemorySink, MemoryWrite};

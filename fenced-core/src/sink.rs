@@ -1,0 +1,94 @@
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+
+use crate::{Fence, LockPath, Request, SinkError};
+
+/// A resource that refuses stale writes.
+///
+/// It keeps, durably and beside its data, the greatest token it has seen for each resource name,
+/// and compares inside the resource, in the same atomic step as the write.
+///
+/// A section uses it through [`Fenced`](crate::Fenced) only. Check one of your own with
+/// [`sink_conformance!`](crate::sink_conformance).
+#[async_trait]
+pub trait FencingSink: Send + Sync {
+    /// What one write consists of.
+    type Write: Send;
+    /// What a write answers, kept with its request for those who ask again.
+    type Answer: Send;
+
+    /// Raises the fence of `fence.resource` to `fence.token`, before anything is read there.
+    ///
+    /// When it returns, no older holder can change the resource any more.
+    ///
+    /// # Errors
+    /// [`SinkError::Stale`] if a newer token was seen; the resource is unchanged.
+    async fn claim(&self, fence: &Fence) -> Result<(), SinkError>;
+
+    /// Compares, writes, and remembers the request with its answer, in one atomic step.
+    ///
+    /// It raises the fence too. A request that was applied before is answered from memory.
+    ///
+    /// # Errors
+    /// [`SinkError::Stale`] and most others: nothing was changed. [`SinkError::Ambiguous`]: ask
+    /// [`outcome`](Self::outcome).
+    ///
+    /// # Cancel safety
+    /// A write whose future is dropped happened wholly or not at all.
+    async fn write(
+        &self,
+        fence: &Fence,
+        request: &Request,
+        write: Self::Write,
+    ) -> Result<Outcome<Self::Answer>, SinkError>;
+
+    /// What became of a request. Needs no lease: a stale holder may ask.
+    ///
+    /// # Errors
+    /// [`SinkError::RequestMismatch`] if the request's id was used for something else.
+    async fn outcome(&self, request: &Request) -> Result<Fate<Self::Answer>, SinkError>;
+
+    /// The name under which the sink keeps the fence of a lock: its path, unless told otherwise.
+    fn resource<'a>(&'a self, path: &'a LockPath) -> Cow<'a, str> {
+        path.as_str().into()
+    }
+}
+
+/// The answer to a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "the answer says whether this call or an earlier one had the effect"]
+pub enum Outcome<A> {
+    /// This call had the effect.
+    Applied(A),
+    /// An earlier call with the same request had it; this is the answer it got.
+    Replayed(A),
+}
+
+impl<A> Outcome<A> {
+    /// The answer, whoever got it first.
+    pub fn into_answer(self) -> A {
+        match self {
+            Self::Applied(answer) | Self::Replayed(answer) => answer,
+        }
+    }
+
+    /// Whether an earlier call had the effect.
+    #[must_use]
+    pub fn is_replayed(&self) -> bool {
+        matches!(self, Self::Replayed(_))
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "the request may have had its effect"]
+pub enum Fate<A> {
+    /// It was applied, and this was the answer.
+    Applied(A),
+    /// It was not applied, and cannot be any more: a newer holder has claimed the resource. Only
+    /// told if the request says [under which fence](Request::sent_under) it was sent.
+    Absent,
+    /// It was not applied yet, and may still be under way.
+    Unknown,
+}
