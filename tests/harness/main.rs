@@ -1,0 +1,3 @@
+//! The harness against real servers.
+
+use fenced_tests as _;

@@ -1,0 +1,23 @@
+//! Throwaway servers, and the faults between them and their clients.
+//!
+//! Servers that a whole run shares are named by [`shared`]; a test that stops, wipes or
+//! pauses a server starts its own. Every process started here ends with its starter, also
+//! when that one is killed.
+
+pub mod background;
+mod folder;
+pub mod foreground;
+mod installed;
+mod interrupt;
+mod ports;
+mod postgres;
+mod process;
+mod ready;
+mod redis;
+mod servers;
+pub mod shared;
+mod zookeeper;
+
+pub use postgres::{Postgres, PostgresOptions};
+pub use redis::Redis;
+pub use zookeeper::{ZooKeeper, ZooKeeperOptions};
