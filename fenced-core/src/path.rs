@@ -132,7 +132,8 @@ fn check(path: &str) -> Result<(), PathError> {
     Ok(())
 }
 
-/// What ZooKeeper's path validation refuses (`PathUtils`, which sees UTF-16: hence all above U+FFFF).
+/// What ZooKeeper's path validation refuses (`PathUtils`, which sees UTF-16: hence all above
+/// `U+FFFF`).
 pub(crate) fn is_refused(c: char) -> bool {
     matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }
@@ -209,11 +210,9 @@ impl TryFrom<String> for LockPath {
     }
 }
 
-impl TryFrom<&LockPath> for LockPath {
-    type Error = Infallible;
-
-    fn try_from(path: &LockPath) -> Result<Self, Infallible> {
-        Ok(path.clone())
+impl From<&LockPath> for LockPath {
+    fn from(path: &LockPath) -> Self {
+        path.clone()
     }
 }
 

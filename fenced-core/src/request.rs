@@ -139,7 +139,9 @@ fn feed(hasher: &mut Sha256, value: &Value) {
         Value::String(text) => feed_text(hasher, b's', text),
         Value::Array(items) => {
             feed_length(hasher, b'a', items.len());
-            items.iter().for_each(|item| feed(hasher, item));
+            for item in items {
+                feed(hasher, item);
+            }
         }
         Value::Object(members) => {
             feed_length(hasher, b'o', members.len());

@@ -57,7 +57,6 @@ pub trait FencingSink: Send + Sync {
 
 /// The answer to a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "the answer says whether this call or an earlier one had the effect"]
 pub enum Outcome<A> {
     /// This call had the effect.
     Applied(A),

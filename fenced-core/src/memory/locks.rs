@@ -208,8 +208,10 @@ impl Shared {
         let mut refused = Vec::new();
         let mut locks = self.locks();
         let is_holder = |lock: &Lock| lock.holder.control.token() == token;
-        let was_ours = locks.by_path.get(path).is_some_and(is_holder);
-        while was_ours {
+        if !locks.by_path.get(path).is_some_and(is_holder) {
+            return false;
+        }
+        loop {
             let waiter = locks
                 .by_path
                 .get_mut(path)
@@ -231,7 +233,7 @@ impl Shared {
         drop(locks);
         // Dropped last: each of them comes back here, and finds that it holds nothing.
         drop(refused);
-        was_ours
+        true
     }
 }
 
