@@ -102,7 +102,7 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
     ///
     /// # Errors
     /// As [`FencingSink::claim`], [`SinkError::Lost`] and [`SinkError::Suspect`].
-    pub async fn claim(&self) -> Result<(), SinkError> {
+    pub async fn claim(self) -> Result<(), SinkError> {
         let fence = self.fence()?;
         self.bounded(None, self.sink.claim(&fence)).await?;
         self.mark_claimed();
@@ -114,7 +114,7 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
     /// # Errors
     /// As [`FencingSink::write`], [`SinkError::Lost`] and [`SinkError::Suspect`].
     pub async fn write(
-        &self,
+        self,
         request: &Request,
         write: S::Write,
     ) -> Result<Outcome<S::Answer>, SinkError> {
@@ -131,7 +131,7 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
     /// # Errors
     /// Those of `call`, [`SinkError::Ambiguous`] and [`SinkError::Lost`].
     pub async fn bounded<T>(
-        &self,
+        self,
         request: Option<&Request>,
         call: impl Future<Output = Result<T, SinkError>>,
     ) -> Result<T, SinkError> {
