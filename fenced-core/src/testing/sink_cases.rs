@@ -75,6 +75,24 @@ pub async fn a_newer_claim_makes_older_holders_stale(subject: &impl SinkUnderTes
     claim(subject, 34).await;
 }
 
+pub async fn a_refused_request_is_free_for_a_newer_holder(subject: &impl SinkUnderTest) {
+    claim(subject, 34).await;
+    assert_stale(add(subject, 33, "r1", 1).await, 33, 34);
+    let first = add(subject, 34, "r1", 1).await.expect("a first write");
+    assert!(
+        !first.is_replayed(),
+        "a refused write left its request behind"
+    );
+    assert_eq!(subject.value(SKU).await, 1);
+}
+
+pub async fn a_fence_outlives_a_pause(subject: &impl SinkUnderTest) {
+    claim(subject, 34).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_stale(add(subject, 33, "r1", 1).await, 33, 34);
+    assert_eq!(subject.value(SKU).await, 0);
+}
+
 pub async fn a_newer_write_makes_older_holders_stale(subject: &impl SinkUnderTest) {
     add(subject, 9, "r1", 1).await.expect("a first write");
     add(subject, 10, "r2", 1).await.expect("a newer write");

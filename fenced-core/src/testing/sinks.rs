@@ -53,6 +53,8 @@ macro_rules! sink_conformance {
     ($setup:expr) => {
         $crate::__conformance!(sink_cases, $setup, [
             a_newer_claim_makes_older_holders_stale
+            a_refused_request_is_free_for_a_newer_holder
+            a_fence_outlives_a_pause
             a_newer_write_makes_older_holders_stale
             a_holder_writes_as_often_as_it_likes
             one_holder_writes_in_parallel
