@@ -6,13 +6,12 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::lease::Lease;
 use crate::state::LeaseState;
 use crate::{LockPath, ServiceId};
 
 thread_local! {
     /// The leases of the sections that the running code is inside of, outermost first.
-    static HELD: RefCell<Vec<(Option<ServiceId>, Arc<LeaseState>)>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<Vec<Arc<LeaseState>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The lease of the section of `path` that the running code is inside of, if it still holds it.
@@ -20,10 +19,10 @@ pub(crate) fn find(service: ServiceId, path: &LockPath) -> Option<Arc<LeaseState
     HELD.with_borrow(|held| {
         held.iter()
             .rev()
-            .find(|(id, state)| {
-                *id == Some(service) && state.path() == path && !state.is_released()
+            .find(|state| {
+                state.service() == Some(service) && state.path() == path && !state.is_released()
             })
-            .map(|(_, state)| Arc::clone(state))
+            .cloned()
     })
 }
 
@@ -31,20 +30,15 @@ pin_project! {
     /// A body, inside of which the lease of its section can be found.
     #[must_use = "futures do nothing unless polled"]
     pub(crate) struct Inside<'a, B> {
-        service: Option<ServiceId>,
-        lease: &'a Lease,
+        lease: &'a Arc<LeaseState>,
         #[pin]
         body: B,
     }
 }
 
 impl<'a, B> Inside<'a, B> {
-    pub(crate) fn new(service: Option<ServiceId>, lease: &'a Lease, body: B) -> Self {
-        Self {
-            service,
-            lease,
-            body,
-        }
+    pub(crate) fn new(lease: &'a Arc<LeaseState>, body: B) -> Self {
+        Self { lease, body }
     }
 }
 
@@ -53,7 +47,7 @@ impl<B: Future> Future for Inside<'_, B> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<B::Output> {
         let this = self.project();
-        let _entered = Entered::new(*this.service, this.lease.state());
+        let _entered = Entered::new(this.lease);
         this.body.poll(cx)
     }
 }
@@ -62,8 +56,8 @@ impl<B: Future> Future for Inside<'_, B> {
 struct Entered;
 
 impl Entered {
-    fn new(service: Option<ServiceId>, state: &Arc<LeaseState>) -> Self {
-        HELD.with_borrow_mut(|held| held.push((service, Arc::clone(state))));
+    fn new(state: &Arc<LeaseState>) -> Self {
+        HELD.with_borrow_mut(|held| held.push(Arc::clone(state)));
         Self
     }
 }

@@ -129,7 +129,8 @@ impl Lease {
 
     pub(crate) async fn give_back(&self) -> Result<Released, LockError> {
         if self.leave() {
-            release(&self.state).await
+            // Boxed, so that a section's future has no room for it beside its body.
+            Box::pin(release(&self.state)).await
         } else {
             Ok(Released::Confirmed)
         }

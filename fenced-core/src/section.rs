@@ -13,9 +13,7 @@ use crate::lease::Lease;
 use crate::race::{Race, Raced};
 use crate::state::{LeaseState, Lost};
 use crate::timer::LeaseTimer;
-use crate::{
-    FencedGuard, LockError, LockPath, LockRequest, LockService, Loss, Mode, PathError, ServiceId,
-};
+use crate::{FencedGuard, LockError, LockPath, LockRequest, LockService, Loss, Mode, PathError};
 
 /// What happens to a body when its lease is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -175,13 +173,18 @@ impl<'a> Section<'a> {
     }
 
     /// Waits for the lock only. The service is not borrowed any longer than that.
-    pub async fn enter(self) -> Entered {
-        Entered {
-            service: self.locks.service().map(LockService::id),
-            on_lost: self.on_lost,
-            release: self.release,
-            lease: self.grant().await,
-        }
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves nothing behind.
+    pub fn enter(self) -> impl Future<Output = Entered> + Send + use<'a> {
+        // Boxed, so that a caller's future has no room for what only the waiting needs.
+        Box::pin(async move {
+            Entered {
+                on_lost: self.on_lost,
+                release: self.release,
+                lease: self.grant().await.map_err(Box::new),
+            }
+        })
     }
 
     async fn grant(self) -> Result<Lease, LockError> {
@@ -189,12 +192,14 @@ impl<'a> Section<'a> {
         let Some(locks) = self.locks.service() else {
             return Err(LockError::NoService { path });
         };
-        if let Some(outer) = held::find(locks.id(), &path) {
+        let service = locks.id();
+        if let Some(outer) = held::find(service, &path) {
             return share(outer, self.reentrant);
         }
         let mut request = LockRequest::new(&path, self.timeout).mode(self.mode);
         request.label = self.label;
         let lease = locks.acquire(request).await?;
+        lease.state().granted_by(service);
         let end = self.hold.and_then(|hold| Instant::now().checked_add(hold));
         if let Some(end) = end {
             lease.state().hold_no_longer_than(end);
@@ -219,10 +224,9 @@ fn share(outer: Arc<LeaseState>, reentrant: bool) -> Result<Lease, LockError> {
 #[must_use = "the lock is freed when this is dropped"]
 #[derive(Debug)]
 pub struct Entered {
-    service: Option<ServiceId>,
     on_lost: OnLost,
     release: Release,
-    lease: Result<Lease, LockError>,
+    lease: Result<Lease, Box<LockError>>,
 }
 
 impl Entered {
@@ -230,25 +234,32 @@ impl Entered {
     ///
     /// # Errors
     /// As [`Section::run`].
-    pub async fn run<T, F>(self, body: F) -> Result<T, LockError>
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "the arguments of an `async fn` are stored twice"
+    )]
+    pub fn run<T, F>(self, body: F) -> impl Future<Output = Result<T, LockError>>
     where
         F: for<'s> AsyncFnOnce(FencedGuard<'s>) -> T,
     {
-        let lease = self.lease?;
-        let stop = Stop {
-            lost: lease.state().lost(),
-            on_lost: self.on_lost,
-        };
-        let body = Inside::new(self.service, &lease, body(FencedGuard::new(&lease)));
-        match Race::new(body, stop).await {
-            Raced::Done(value) => {
-                if self.release == Release::Await {
-                    // Whatever became of it was told as an event; the body's value stands.
-                    let _ = lease.give_back().await;
+        async move {
+            let lease = match self.lease {
+                Ok(ref lease) => lease,
+                Err(error) => return Err(*error),
+            };
+            let stop = Stop::new(lease.state(), self.on_lost);
+            let body = Inside::new(lease.state(), body(FencedGuard::new(lease)));
+            let raced = Race::new(body, stop).await;
+            match raced {
+                Raced::Done(value) => {
+                    if self.release == Release::Await {
+                        // Whatever became of it was told as an event; the body's value stands.
+                        let _ = lease.give_back().await;
+                    }
+                    Ok(value)
                 }
-                Ok(value)
+                Raced::Stopped(loss) => Err(loss.into()),
             }
-            Raced::Stopped(loss) => Err(loss.into()),
         }
     }
 }
@@ -257,8 +268,17 @@ pin_project! {
     /// Resolves when the body has to go.
     struct Stop<'a> {
         #[pin]
-        lost: Lost<'a>,
-        on_lost: OnLost,
+        lost: Option<Lost<'a>>,
+    }
+}
+
+impl<'a> Stop<'a> {
+    fn new(lease: &'a LeaseState, on_lost: OnLost) -> Self {
+        let lost = match on_lost {
+            OnLost::Cancel => Some(lease.lost()),
+            OnLost::Finish => None,
+        };
+        Self { lost }
     }
 }
 
@@ -266,9 +286,9 @@ impl Future for Stop<'_> {
     type Output = Loss;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Loss> {
-        match self.on_lost {
-            OnLost::Cancel => self.project().lost.poll(cx),
-            OnLost::Finish => Poll::Pending,
+        match self.project().lost.as_pin_mut() {
+            Some(lost) => lost.poll(cx),
+            None => Poll::Pending,
         }
     }
 }

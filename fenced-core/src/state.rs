@@ -1,7 +1,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use crate::lease::LeaseHandle;
-use crate::{FencingToken, LockPath, Loss, LossReason, SinkError};
+use crate::{FencingToken, LockPath, Loss, LossReason, ServiceId, SinkError};
 
 const HELD: u8 = 0;
 const RELEASED: u8 = u8::MAX;
@@ -19,6 +19,8 @@ const RELEASED: u8 = u8::MAX;
 pub(crate) struct LeaseState {
     path: LockPath,
     token: FencingToken,
+    /// Known once a section has it.
+    service: OnceLock<ServiceId>,
     /// [`HELD`], [`RELEASED`], or one more than the index of the reason for the loss.
     phase: AtomicU8,
     suspect: AtomicBool,
@@ -43,6 +45,7 @@ impl LeaseState {
         Self {
             path,
             token,
+            service: OnceLock::new(),
             phase: AtomicU8::new(HELD),
             suspect: AtomicBool::new(false),
             revoke_requested: AtomicBool::new(false),
@@ -61,6 +64,15 @@ impl LeaseState {
 
     pub(crate) fn token(&self) -> FencingToken {
         self.token
+    }
+
+    /// Only the first to say so counts: a lease that is shared keeps its service.
+    pub(crate) fn granted_by(&self, service: ServiceId) {
+        let _ = self.service.set(service);
+    }
+
+    pub(crate) fn service(&self) -> Option<ServiceId> {
+        self.service.get().copied()
     }
 
     /// When the lease is over unless something renews it.
