@@ -1,0 +1,142 @@
+-- Fences, requests, and the functions that compare. They raise, so that a transaction's first
+-- statements can be sent without waiting for one another:
+--   ZF001 stale (DETAIL: the newest token)    ZF002 not claimed          ZF003 implausible (DETAIL: the newest token)
+--   ZF004 not fenced                          ZF005 request mismatch
+CREATE SCHEMA IF NOT EXISTS fenced;
+
+CREATE TABLE IF NOT EXISTS fenced.version (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
+INSERT INTO fenced.version (version) VALUES (1);
+
+-- The newest token of each resource: `token` of those who exclude everybody, `shared` of those
+-- who exclude only these. 0: none yet.
+CREATE TABLE fenced.fence (
+    resource   text COLLATE "C" PRIMARY KEY,
+    token      bigint NOT NULL DEFAULT 0 CHECK (token >= 0),
+    shared     bigint NOT NULL DEFAULT 0 CHECK (shared >= 0),
+    claimed_at timestamptz NOT NULL DEFAULT clock_timestamp()
+) WITH (fillfactor = 70);
+
+-- What was applied, and what was answered. Written in the transaction of the effect.
+CREATE TABLE fenced.request (
+    id         text COLLATE "C" CONSTRAINT request_pkey PRIMARY KEY,
+    resource   text COLLATE "C" NOT NULL,
+    token      bigint NOT NULL,
+    digest     bytea NOT NULL CHECK (octet_length(digest) = 32),
+    answer     text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Rows of smaller tokens were collected: where a fence is missing, this takes its place.
+CREATE TABLE fenced.floor (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    token    bigint NOT NULL CHECK (token >= 0)
+);
+INSERT INTO fenced.floor (token) VALUES (0);
+
+CREATE FUNCTION fenced.refuse(code text, message text, detail text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = code, SCHEMA = 'fenced', MESSAGE = message, DETAIL = coalesce(detail, '');
+END $$;
+
+-- Raises the fence of `target`, waiting for the transactions of older holders to end. Says whether it
+-- did, which leaves the row locked against everybody; false: it had been raised before.
+CREATE FUNCTION fenced.claim(target text, mine bigint, is_shared boolean, max_step bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    newest fenced.fence;
+    lowest bigint;
+BEGIN
+    FOR attempt IN 1..2 LOOP
+        SELECT * INTO newest FROM fenced.fence WHERE resource = target;
+        IF NOT FOUND THEN
+            IF current_setting('transaction_isolation') = 'read committed' THEN
+                SELECT token INTO lowest FROM fenced.floor;
+            ELSE
+                -- A snapshot may be older than the floor; the lock fails then.
+                SELECT token INTO lowest FROM fenced.floor FOR SHARE;
+            END IF;
+            newest.token := 0;
+            newest.shared := 0;
+            IF mine < lowest THEN
+                PERFORM fenced.refuse('ZF001', 'stale fencing token', lowest::text);
+            ELSIF lowest > 0 AND mine - lowest > max_step THEN
+                PERFORM fenced.refuse('ZF003', 'implausible fencing token', lowest::text);
+            END IF;
+        ELSE
+            lowest := greatest(newest.token, newest.shared);
+            IF newest.token > mine OR (newest.shared > mine AND NOT is_shared) THEN
+                PERFORM fenced.refuse('ZF001', 'stale fencing token', lowest::text);
+            ELSIF (CASE WHEN is_shared THEN newest.shared ELSE newest.token END) >= mine THEN
+                RETURN false;
+            ELSIF mine - lowest > max_step THEN
+                PERFORM fenced.refuse('ZF003', 'implausible fencing token', lowest::text);
+            END IF;
+        END IF;
+        IF is_shared THEN
+            INSERT INTO fenced.fence AS fence (resource, shared) VALUES (target, mine)
+            ON CONFLICT (resource) DO UPDATE SET shared = EXCLUDED.shared, claimed_at = clock_timestamp()
+            WHERE fence.token < EXCLUDED.shared AND fence.shared < EXCLUDED.shared;
+        ELSE
+            INSERT INTO fenced.fence AS fence (resource, token) VALUES (target, mine)
+            ON CONFLICT (resource) DO UPDATE SET token = EXCLUDED.token, claimed_at = clock_timestamp()
+            WHERE fence.token < EXCLUDED.token AND fence.shared < EXCLUDED.token;
+        END IF;
+        IF FOUND THEN
+            RETURN true;
+        END IF;
+        -- Another claim came first; the next look says whose.
+    END LOOP;
+    RAISE EXCEPTION USING ERRCODE = '40001', MESSAGE = 'the fence changed while it was claimed';
+END $$;
+
+-- The first statement of a fenced transaction: bounds its waits, claims or compares, holds the
+-- fence until the transaction ends, and returns the stored answer to the request, if there is one.
+CREATE FUNCTION fenced.enter(
+    target text, mine bigint, is_shared boolean, is_claimed boolean,
+    lock_wait text, idle_limit text, max_step bigint, request_id text, request_digest bytea
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    held text := coalesce(current_setting('fenced.held', true), '');
+    unused text;
+    newest bigint;
+    newest_shared bigint;
+    applied_digest bytea;
+    applied_answer text;
+BEGIN
+    IF held = '' AND pg_current_xact_id_if_assigned() IS NOT NULL THEN
+        PERFORM fenced.refuse('ZF004', 'the transaction has written before it entered', NULL);
+    END IF;
+    unused := set_config('lock_timeout', lock_wait, true);
+    unused := set_config('idle_in_transaction_session_timeout', idle_limit, true);
+    IF is_claimed OR NOT fenced.claim(target, mine, is_shared, max_step) THEN
+        SELECT token, shared INTO newest, newest_shared FROM fenced.fence WHERE resource = target FOR SHARE;
+        IF NOT FOUND THEN
+            SELECT token INTO newest FROM fenced.floor;
+            IF newest > mine THEN
+                PERFORM fenced.refuse('ZF001', 'stale fencing token', newest::text);
+            END IF;
+            PERFORM fenced.refuse('ZF002', 'the fence is missing', NULL);
+        ELSIF newest > mine OR (newest_shared > mine AND NOT is_shared) THEN
+            PERFORM fenced.refuse('ZF001', 'stale fencing token', greatest(newest, newest_shared)::text);
+        ELSIF (CASE WHEN is_shared THEN newest_shared ELSE newest END) < mine THEN
+            PERFORM fenced.refuse('ZF002', 'the fence is behind', NULL);
+        END IF;
+    END IF;
+    unused := set_config('fenced.held', concat(held, E'\n', target, E'\n'), true);
+    IF request_id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT digest, answer INTO applied_digest, applied_answer FROM fenced.request WHERE id = request_id;
+    IF FOUND AND applied_digest <> request_digest THEN
+        PERFORM fenced.refuse('ZF005', 'the request was made before with another content', NULL);
+    END IF;
+    RETURN applied_answer;
+END $$;
+
+-- Returns `target` if this transaction entered there; the last statement of a fenced transaction calls it.
+CREATE FUNCTION fenced.held(target text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF position(concat(E'\n', target, E'\n') IN coalesce(current_setting('fenced.held', true), '')) > 0 THEN
+        RETURN target;
+    END IF;
+    PERFORM fenced.refuse('ZF004', 'the transaction has not entered here', NULL);
+END $$;

@@ -1,0 +1,174 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use deadpool_postgres::{Object, Pool};
+use fenced_core::{
+    Answer, Fate, Fence, FencingSink, LockPath, Outcome, Request, SinkError, Statement,
+};
+use tokio_postgres::IsolationLevel;
+
+use crate::commit::commit;
+use crate::open::Opened;
+use crate::refusal::{self, Misuse};
+use crate::{blockers, claim, outcome, rows};
+
+type Naming = dyn Fn(&LockPath) -> String + Send + Sync;
+
+/// A PostgreSQL database that refuses stale writes, reached over a pool of the user's.
+///
+/// The schema has to be there: [`migrate`](crate::migrate) makes it. Sections use
+/// [`PgFenced::begin`](crate::PgFenced::begin); the list of statements that
+/// [`FencingSink::write`] takes is for those who do not know which sink they have. It is answered
+/// with what the last statement returned: an array of its rows, each an object, or else the number
+/// of rows it changed.
+#[derive(Clone)]
+#[must_use = "a sink does nothing by itself"]
+pub struct PgSink {
+    pub(crate) pool: Pool,
+    pub(crate) begin: &'static str,
+    /// In milliseconds, as the server takes it.
+    pub(crate) lock_timeout: String,
+    /// In milliseconds, as the server takes it.
+    pub(crate) idle_timeout: String,
+    pub(crate) max_step: Option<i64>,
+    naming: Option<Arc<Naming>>,
+}
+
+impl PgSink {
+    /// How long a transaction waits for a lock unless told otherwise.
+    pub const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+    /// How long a transaction may be idle unless told otherwise.
+    pub const IDLE_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
+    /// How long a free connection of the pool is awaited, if the pool has no limit of its own.
+    pub const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// A sink for the database that `pool` connects to. Sends nothing.
+    pub fn new(pool: Pool) -> Self {
+        Self {
+            pool,
+            begin: begin(IsolationLevel::ReadCommitted),
+            lock_timeout: milliseconds(Self::LOCK_TIMEOUT),
+            idle_timeout: milliseconds(Self::IDLE_IN_TRANSACTION_TIMEOUT),
+            max_step: None,
+            naming: None,
+        }
+    }
+
+    /// How long a claim waits for an older holder's transaction, and any statement of a fenced
+    /// transaction for a lock, before it fails with [`SinkError::Busy`]. Three seconds by default.
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = milliseconds(timeout);
+        self
+    }
+
+    /// How long a fenced transaction may be idle before the server ends it, since it holds up the
+    /// claims of newer holders. Five seconds by default.
+    pub fn idle_in_transaction_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = milliseconds(timeout);
+        self
+    }
+
+    /// The isolation level of the transactions; `READ COMMITTED` by default.
+    ///
+    /// The stricter ones answer [`SinkError::Retry`] more often, also to the newest holder when it
+    /// waited for an older one, and do not replace the fence.
+    pub fn isolation_level(mut self, level: IsolationLevel) -> Self {
+        self.begin = begin(level);
+        self
+    }
+
+    /// Refuses, as [`SinkError::Implausible`], a token that is further ahead of the newest one
+    /// than this, so that a forged one cannot lock everybody out. No limit by default.
+    ///
+    /// A resource that was never claimed has no newest token, unless rows were
+    /// [collected](crate).
+    pub fn max_step(mut self, tokens: u64) -> Self {
+        self.max_step = Some(i64::try_from(tokens).unwrap_or(i64::MAX));
+        self
+    }
+
+    /// Names the fence of a lock other than by its path.
+    ///
+    /// Two locks must not share a name: their tokens would refuse each other.
+    pub fn resource_by(
+        mut self,
+        name: impl Fn(&LockPath) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.naming = Some(Arc::new(name));
+        self
+    }
+
+    /// A connection, in a bounded time.
+    pub(crate) async fn connection(&self) -> Result<Object, SinkError> {
+        let limit = Self::CONNECTION_TIMEOUT;
+        tokio::time::timeout(limit, self.pool.get())
+            .await
+            .map_err(|_| Misuse::NoConnection(limit))?
+            .map_err(refusal::backend)
+    }
+}
+
+fn milliseconds(timeout: Duration) -> String {
+    // Zero would mean no limit.
+    let longest = i32::MAX.unsigned_abs().into();
+    timeout.as_millis().clamp(1, longest).to_string()
+}
+
+fn begin(level: IsolationLevel) -> &'static str {
+    match level {
+        IsolationLevel::RepeatableRead => "BEGIN ISOLATION LEVEL REPEATABLE READ",
+        IsolationLevel::Serializable => "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        _ => "BEGIN ISOLATION LEVEL READ COMMITTED",
+    }
+}
+
+#[async_trait]
+impl FencingSink for PgSink {
+    type Write = Vec<Statement>;
+    type Answer = Answer;
+
+    async fn claim(&self, fence: &Fence) -> Result<(), SinkError> {
+        let claimed = claim::claim_pooled(self, fence).await;
+        blockers::named(self, fence, claimed).await
+    }
+
+    async fn write(
+        &self,
+        fence: &Fence,
+        request: &Request,
+        write: Vec<Statement>,
+    ) -> Result<Outcome<Answer>, SinkError> {
+        match self.open(fence, Some(request)).await? {
+            Opened::Replayed(answer) => Ok(Outcome::Replayed(answer)),
+            Opened::Fresh(tx) => {
+                let answer = rows::run(&tx, &write).await?;
+                commit(tx, fence, request, answer).await
+            }
+        }
+    }
+
+    async fn outcome(&self, request: &Request) -> Result<Fate<Answer>, SinkError> {
+        outcome::outcome(self, request).await
+    }
+
+    fn resource<'a>(&'a self, path: &'a LockPath) -> Cow<'a, str> {
+        match &self.naming {
+            Some(name) => name(path).into(),
+            None => path.as_str().into(),
+        }
+    }
+}
+
+impl fmt::Debug for PgSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A pool's own form may show a password.
+        f.debug_struct("PgSink")
+            .field("pool", &self.pool.status())
+            .field("lock_timeout_ms", &self.lock_timeout)
+            .field("idle_timeout_ms", &self.idle_timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,6 @@
+//! `fenced-postgres` against a real server.
+
+mod conformance;
+mod database;
+
+use fenced_tests as _;
