@@ -1,0 +1,47 @@
+//! Two processes sell from one stock. One of them is stopped while it holds the lock, for longer
+//! than its lease, and the other takes over. Then the first one goes on, and may do no harm.
+//!
+//! ```text
+//! cargo run --example inventory
+//! cargo run --example inventory --features zookeeper,postgres -- --zk HOST:PORT --postgres URL
+//! ```
+
+mod args;
+mod embedded;
+mod event;
+#[cfg(any(feature = "zookeeper", feature = "postgres"))]
+mod servers;
+mod shop;
+mod stall;
+mod stock;
+mod story;
+mod timeline;
+mod worker;
+mod world;
+
+use std::process::ExitCode;
+
+use args::{Args, Role};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args = match Args::read() {
+        Ok(args) => args,
+        Err(error) => {
+            eprintln!("inventory: {error}\n\n{}", args::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    let done = match &args.role {
+        Role::Narrator => story::tell(&args).await,
+        Role::Worker { name, plan } => worker::work(&args, name, *plan).await.map(|()| true),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("inventory: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

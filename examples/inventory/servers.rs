@@ -1,0 +1,45 @@
+//! The same shop on real servers.
+
+#[cfg(feature = "postgres")]
+pub(crate) use postgres::stock;
+#[cfg(feature = "zookeeper")]
+pub(crate) use zookeeper::locks;
+
+#[cfg(feature = "zookeeper")]
+mod zookeeper {
+    use fenced::zookeeper::ZkLocks;
+
+    use crate::world::{Failure, LEASE};
+
+    pub(crate) async fn locks(servers: &str, owner: &str) -> Result<ZkLocks, Failure> {
+        let locks = ZkLocks::builder().session_timeout(LEASE).owner(owner);
+        Ok(locks.connect(servers).await?)
+    }
+}
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use async_trait::async_trait;
+    use fenced::postgres::deadpool_postgres::{Manager, Pool};
+    use fenced::postgres::tokio_postgres::NoTls;
+    use fenced::postgres::{PgSink, migrate};
+
+    use crate::stock::{COUNT, Stock};
+    use crate::world::Failure;
+
+    /// A sink, and the pool that its plain reads use too.
+    pub(crate) async fn stock(url: &str) -> Result<PgSink, Failure> {
+        let manager = Manager::new(url.parse()?, NoTls);
+        let pool = Pool::builder(manager).max_size(4).build()?;
+        migrate(&**pool.get().await?).await?;
+        Ok(PgSink::new(pool))
+    }
+
+    #[async_trait]
+    impl Stock for PgSink {
+        async fn count(&self, sku: &str) -> Result<i64, Failure> {
+            let client = self.pool().get().await?;
+            Ok(client.query_one(COUNT, &[&sku]).await?.get(0))
+        }
+    }
+}

@@ -1,0 +1,199 @@
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use serde::Serialize;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::args::Args;
+use crate::event::Event;
+use crate::shop::{Order, Shop};
+use crate::timeline::Timeline;
+use crate::worker::Plan;
+use crate::world::{self, Failure};
+
+const IN_STOCK: i64 = 10;
+
+/// What became of the sales.
+#[derive(Debug, Default, Serialize)]
+struct Figures {
+    accepted: u32,
+    refused_stale: u32,
+    refused_local: u32,
+    stock: i64,
+    expected_stock: i64,
+    #[serde(skip)]
+    failed: u32,
+}
+
+/// Tells both stories, and says whether the stock is right.
+pub(crate) async fn tell(args: &Args) -> Result<bool, Failure> {
+    let folder = tempfile::tempdir()?;
+    let world = Args {
+        zk: args.zk.clone(),
+        postgres: args.postgres.clone(),
+        folder: Some(folder.path().to_string_lossy().into_owned()),
+        sku: Some(fresh_sku()),
+        ..Args::default()
+    };
+    let sku = world.sku.as_deref().unwrap_or_default();
+    let shop = Shop {
+        locks: world::locks(&world, "narrator").await?,
+        stock: world::stock(&world).await?,
+    };
+    shop.open(&Order {
+        id: format!("{sku}/opening"),
+        sku: sku.to_owned(),
+        quantity: IN_STOCK,
+    })
+    .await?;
+    println!(
+        "{IN_STOCK} pieces of {sku} in stock; ann and ben sell one at a time, under one lock."
+    );
+
+    let timeline = Timeline::start();
+    let mut figures = Figures {
+        expected_stock: IN_STOCK,
+        ..Figures::default()
+    };
+    timeline.heading("1. Stopped at the worst moment: only the database can tell that ann is late");
+    take_over(&world, &timeline, Plan::StopInsideWrite, &mut figures).await?;
+    timeline.heading("2. Stopped anywhere else: ann's guard knows at once that her lease is over");
+    take_over(&world, &timeline, Plan::StopBetweenSteps, &mut figures).await?;
+
+    figures.stock = shop.stock.count(sku).await?;
+    Ok(figures.conclude(args.json))
+}
+
+/// Ann is stopped by her plan, ben sells meanwhile, ann goes on.
+async fn take_over(
+    world: &Args,
+    timeline: &Timeline,
+    plan: Plan,
+    figures: &mut Figures,
+) -> Result<(), Failure> {
+    let mut ann = Worker::start(world, "ann", plan)?;
+    while let Some(event) = ann.next().await? {
+        timeline.show("ann", &event);
+        figures.count(&event);
+        if matches!(event, Event::Stopping { .. }) {
+            break;
+        }
+    }
+    ann.is_stopped().await?;
+
+    timeline.narrate("ben queues for the lock; it is his once ann's lease has run out");
+    let mut ben = Worker::start(world, "ben", Plan::SellTwice)?;
+    while let Some(event) = ben.next().await? {
+        timeline.show("ben", &event);
+        figures.count(&event);
+    }
+    ben.finish().await?;
+
+    timeline.narrate("ann is continued, and knows nothing of this");
+    kill_process(ann.pid, Signal::CONT)?;
+    while let Some(event) = ann.next().await? {
+        timeline.show("ann", &event);
+        figures.count(&event);
+    }
+    ann.finish().await
+}
+
+impl Figures {
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::Sold { quantity, .. } => {
+                self.accepted += 1;
+                self.expected_stock -= quantity;
+            }
+            Event::RefusedByResource { .. } => self.refused_stale += 1,
+            Event::RefusedByGuard { .. } => self.refused_local += 1,
+            Event::Failed { .. } => self.failed += 1,
+            Event::Granted { .. } | Event::Read { .. } | Event::Stopping { .. } => {}
+        }
+    }
+
+    fn conclude(&self, json: bool) -> bool {
+        let right = self.stock == self.expected_stock && self.failed == 0;
+        println!(
+            "\n{} sold, {} late write refused by the database, {} by a guard.",
+            self.accepted, self.refused_stale, self.refused_local
+        );
+        let verdict = if right { "right" } else { "WRONG" };
+        println!(
+            "{} in stock, {} expected: {verdict}.",
+            self.stock, self.expected_stock
+        );
+        if json {
+            let line = serde_json::to_string(self).expect("figures have a JSON form");
+            println!("{line}");
+        }
+        right
+    }
+}
+
+/// A worker process.
+struct Worker {
+    process: Child,
+    pid: Pid,
+    events: Lines<BufReader<ChildStdout>>,
+}
+
+impl Worker {
+    fn start(world: &Args, name: &str, plan: Plan) -> Result<Self, Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--worker", name, "--plan", plan.name()]);
+        for (option, value) in [
+            ("--zk", &world.zk),
+            ("--postgres", &world.postgres),
+            ("--folder", &world.folder),
+            ("--sku", &world.sku),
+        ] {
+            if let Some(value) = value {
+                command.args([option, value]);
+            }
+        }
+        let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+        let id = process.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let output = process.stdout.take().ok_or("a worker without output")?;
+        Ok(Self {
+            process,
+            pid: id.ok_or("a worker without a process id")?,
+            events: BufReader::new(output).lines(),
+        })
+    }
+
+    async fn next(&mut self) -> Result<Option<Event>, Failure> {
+        match self.events.next_line().await? {
+            Some(line) => Ok(Some(serde_json::from_str(&line)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Waits until the process has really stopped.
+    async fn is_stopped(&self) -> Result<(), Failure> {
+        let pid = self.pid;
+        let stopped = tokio::task::spawn_blocking(move || {
+            let how = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+            waitid(WaitId::Pid(pid), how)
+        });
+        stopped.await??;
+        Ok(())
+    }
+
+    async fn finish(mut self) -> Result<(), Failure> {
+        let status = self.process.wait().await?;
+        if !status.success() {
+            return Err(format!("a worker ended with {status}").into());
+        }
+        Ok(())
+    }
+}
+
+/// A product of its own for each run: a resource on a server remembers its tokens for ever.
+fn fresh_sku() -> String {
+    let nanos = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
+    format!("sku-{nanos:x}")
+}
