@@ -6,15 +6,21 @@ use rusqlite::{Connection, OpenFlags};
 use crate::OpenError;
 use crate::busy::{self, patiently};
 
-/// Checks a file's name, and keeps it from a later change of the working directory.
+/// The one name of a file, whichever of its links and relative paths it is called by.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
-    let refused = || OpenError::Path {
-        path: path.to_owned(),
+    let name = path.file_name();
+    let (Some(name), false, false) = (name, path == Path::new(":memory:"), path.is_dir()) else {
+        return Err(OpenError::Path {
+            path: path.to_owned(),
+        });
     };
-    if path.file_name().is_none() || path == Path::new(":memory:") || path.is_dir() {
-        return Err(refused());
-    }
-    std::path::absolute(path).map_err(|_| refused())
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    path.canonicalize()
+        .or_else(|_| folder.canonicalize().map(|folder| folder.join(name)))
+        .map_err(|error| OpenError::failed(path, error))
 }
 
 /// Opens a file, creates it if missing, and switches it to WAL, waiting at most until `limit`.
@@ -72,5 +78,46 @@ pub(crate) fn failed(path: &Path, error: rusqlite::Error) -> OpenError {
         }
     } else {
         OpenError::failed(path, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let real = folder.path().canonicalize().unwrap().join("shop.db");
+        assert_eq!(resolve(&at("shop.db")).unwrap(), real);
+        open(&real, Instant::now()).unwrap();
+        std::os::unix::fs::symlink("shop.db", at("link.db")).unwrap();
+        assert_eq!(resolve(&at("link.db")).unwrap(), real);
+    }
+
+    #[test]
+    fn what_names_no_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for bad in [
+            Path::new(""),
+            Path::new(":memory:"),
+            Path::new(".."),
+            folder.path(),
+        ] {
+            let error = resolve(bad).unwrap_err();
+            assert!(matches!(error, OpenError::Path { .. }), "{error}");
+        }
+        let error = resolve(&folder.path().join("no/folder.db")).unwrap_err();
+        assert!(matches!(error, OpenError::Failed { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_database_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        std::fs::write(&path, "remember the milk".repeat(100)).unwrap();
+        let error = open(&path, Instant::now()).unwrap_err();
+        assert!(matches!(error, OpenError::Failed { .. }), "{error}");
     }
 }

@@ -1,47 +1,20 @@
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use fenced_core::{
-    Budget, FencingToken, Lease, LeaseControl, LockError, LockPath, LossReason, Queue as Standing,
-};
-use tokio::sync::oneshot;
+use fenced_core::{FencingToken, Lease, LeaseControl, LockError, LossReason};
 
+use crate::busy;
 use crate::clock;
+use crate::contender::{Contender, Job, Leaving, limit};
 use crate::jitter::jittered;
 use crate::lease::Handle;
-use crate::queue::{Applied, Batch, Entered, Entry, Queue, QueueError};
-
-/// How long an acquire that asks only once waits for the file itself.
-const ASKING: Duration = Duration::from_secs(1);
+use crate::queue::{Queue, QueueError};
+use crate::rows::{Applied, Batch, Entered};
 
 /// How soon a file that failed is tried again.
 const RETRY: Duration = Duration::from_millis(20);
-
-/// What the thread of a [`SqliteLocks`](crate::SqliteLocks) is asked to do.
-pub(crate) enum Job {
-    Enter(Contender),
-    Leave(Leaving),
-}
-
-/// Somebody who waits for a lock, until its `reply` is dropped.
-pub(crate) struct Contender {
-    pub(crate) path: LockPath,
-    pub(crate) label: String,
-    pub(crate) budget: Budget,
-    pub(crate) reply: oneshot::Sender<Result<Lease, LockError>>,
-    /// For the lease, which gives itself back on this way. It keeps the thread alive, too.
-    pub(crate) jobs: Sender<Job>,
-}
-
-/// A row to be removed.
-pub(crate) struct Leaving {
-    pub(crate) token: i64,
-    pub(crate) reply: Option<oneshot::Sender<bool>>,
-    /// When the row has expired anyway.
-    pub(crate) until: Instant,
-}
 
 struct Waiter {
     contender: Contender,
@@ -180,7 +153,7 @@ impl Keeper {
 
     fn refuse(&self, contender: Contender) {
         let cause = match &self.trouble {
-            Some(trouble) => trouble.to_string(),
+            Some(trouble) => self.queue.explain(trouble),
             None => "its file was not reached in time".to_owned(),
         };
         let (path, waited) = (&contender.path, contender.budget.waited());
@@ -292,8 +265,9 @@ impl Keeper {
                 leaving.reply.map(|reply| reply.send(false));
             }
         }
-        if self.trouble.is_none() {
-            tracing::warn!(error = %trouble, "the file of locks cannot be written; trying again");
+        let is_busy = matches!(&trouble, QueueError::Sqlite(error) if busy::is_busy(error));
+        if self.trouble.is_none() && !is_busy {
+            tracing::warn!(error = %trouble, "the file of locks cannot be used; trying again");
         }
         self.trouble = Some(trouble);
     }
@@ -351,29 +325,4 @@ impl Keeper {
         // Nobody takes it any more: it is dropped, and comes back as a job.
         drop(contender.reply.send(Ok(lease)));
     }
-}
-
-impl Contender {
-    fn entry(&self) -> Entry<'_> {
-        Entry {
-            path: &self.path,
-            label: &self.label,
-            only_if_free: self.budget.tries_once(),
-        }
-    }
-
-    fn time_out(self, standing: Standing) {
-        let error = LockError::timeout(&self.path, self.budget.waited(), standing);
-        let _ = self.reply.send(Err(error));
-    }
-}
-
-/// When a contender is told that its time is up.
-pub(crate) fn limit(budget: &Budget) -> Instant {
-    let asking = if budget.tries_once() {
-        ASKING
-    } else {
-        Duration::ZERO
-    };
-    budget.deadline() + asking
 }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use fenced_core::{LeaseHandle, LockError, LockPath, Released};
 use tokio::sync::oneshot;
 
-use crate::keeper::{Job, Leaving};
+use crate::contender::{Job, Leaving};
 
 /// What frees a lock of [`SqliteLocks`](crate::SqliteLocks).
 pub(crate) struct Handle {

@@ -16,6 +16,7 @@ compile_error!("fenced-sqlite needs the clock and the file locks of a Unix syste
 
 mod busy;
 mod clock;
+mod contender;
 mod database;
 mod error;
 mod gate;
@@ -25,9 +26,12 @@ mod lease;
 mod ledger;
 mod locks;
 mod queue;
+mod reader;
+mod rows;
 mod run;
 mod sink;
 mod statement;
+mod thread;
 mod writer;
 
 pub use rusqlite;

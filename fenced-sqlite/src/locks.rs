@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use fenced_core::{Lease, LockError, LockRequest, LockService, ServiceId};
 use tokio::sync::oneshot;
 
-use crate::keeper::{Contender, Job, Keeper, limit};
+use crate::contender::{Contender, Job, limit};
+use crate::keeper::Keeper;
 use crate::queue::Queue;
 use crate::{OpenError, busy, database};
 
@@ -75,6 +76,9 @@ impl SqliteLocks {
 
     /// The longest time between two looks at the queue.
     pub const LONGEST_POLL: Duration = Duration::from_millis(20);
+
+    /// The longest label, in characters; what is longer is cut.
+    pub const LONGEST_LABEL: usize = 200;
 
     /// Opens the locks that belong to the data file `path`, and creates them if missing.
     ///
@@ -176,9 +180,10 @@ impl LockService for SqliteLocks {
         /// The thread tells a timeout itself; only a disk that hangs makes it late.
         const LATE: Duration = Duration::from_millis(50);
         let (reply, answer) = oneshot::channel();
+        let label = request.label.unwrap_or(&self.shared.label);
         let contender = Contender {
             path: request.path.clone(),
-            label: request.label.unwrap_or(&self.shared.label).to_owned(),
+            label: label.chars().take(SqliteLocks::LONGEST_LABEL).collect(),
             budget: request.budget,
             reply,
             jobs: self.shared.jobs.clone(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::SqliteSink;
-use crate::writer::Recorded;
+use crate::writer::{Ran, Recorded};
 
 /// Transactions of a section on its [`SqliteSink`].
 ///
@@ -127,8 +127,11 @@ where
     let request = recorded.as_ref().map(|recorded| recorded.request.clone());
     let work = fenced.sink().transact(fenced.fence()?, recorded, body);
     let ran = fenced.bounded(request.as_ref(), work).await?;
-    if ran.claimed {
+    if let Ran::Done(_) | Ran::Failed { claimed: true, .. } = ran {
         fenced.mark_claimed();
     }
-    ran.result
+    match ran {
+        Ran::Done(outcome) => Ok(outcome),
+        Ran::Failed { error, .. } => Err(error),
+    }
 }

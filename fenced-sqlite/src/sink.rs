@@ -1,14 +1,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use fenced_core::{Answer, Fate, Fence, FencingSink, Outcome, Request, SinkError, Statement};
 use rusqlite::Connection;
 
+use crate::reader::Readers;
 use crate::statement::execute_all;
-use crate::writer::{Ran, Recorded, WriterThread};
+use crate::thread::{Caller, WriterThread};
+use crate::writer::{Ran, Recorded, Writer};
 use crate::{OpenError, database, ledger};
 
 /// Data in an SQLite file that refuses stale writes.
@@ -29,13 +31,10 @@ pub struct SqliteSink {
 struct Shared {
     file: PathBuf,
     writer: WriterThread,
-    /// Connections that nobody reads from at the moment.
-    readers: Mutex<Vec<Connection>>,
-    busy_limit: Duration,
-    on_connect: OnConnect,
+    readers: Arc<Readers>,
 }
 
-type OnConnect = Arc<dyn Fn(&Connection) -> rusqlite::Result<()> + Send + Sync>;
+pub(crate) type OnConnect = Arc<dyn Fn(&Connection) -> rusqlite::Result<()> + Send + Sync>;
 
 /// Options of a [`SqliteSink`].
 #[derive(Clone)]
@@ -85,23 +84,10 @@ impl SqliteSink {
         &self,
         body: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, SinkError> {
-        self.snapshot(move |database| body(database).map_err(SinkError::backend))
+        self.shared
+            .readers
+            .read(move |database| body(database).map_err(SinkError::backend))
             .await
-    }
-
-    async fn snapshot<T: Send + 'static>(
-        &self,
-        body: impl FnOnce(&Connection) -> Result<T, SinkError> + Send + 'static,
-    ) -> Result<T, SinkError> {
-        let shared = Arc::clone(&self.shared);
-        let read = tokio::task::spawn_blocking(move || shared.read(body));
-        match read.await {
-            Ok(result) => result,
-            Err(ended) => match ended.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(ended) => Err(SinkError::backend(ended)),
-            },
-        }
     }
 
     /// One fenced transaction.
@@ -113,47 +99,15 @@ impl SqliteSink {
     ) -> Result<Ran<T, E>, SinkError>
     where
         T: Send + 'static,
-        E: From<SinkError> + Send + 'static,
+        E: Send + 'static,
     {
         if let Some(recorded) = &recorded {
             recorded.request.digest()?;
         }
-        self.shared
-            .writer
-            .submit(move |writer, caller| writer.transact(caller, &fence, recorded.as_ref(), body))
-            .await
-    }
-}
-
-impl Shared {
-    fn read<T>(
-        &self,
-        body: impl FnOnce(&Connection) -> Result<T, SinkError>,
-    ) -> Result<T, SinkError> {
-        let idle = self.readers().pop();
-        let database = match idle {
-            Some(database) => database,
-            None => self.connect().map_err(SinkError::backend)?,
+        let work = move |writer: &Writer, caller: &Caller<'_>, fence: &Fence| {
+            writer.transact(caller, fence, recorded.as_ref(), body)
         };
-        let snapshot = database
-            .unchecked_transaction()
-            .map_err(SinkError::backend)?;
-        let result = body(&snapshot);
-        drop(snapshot);
-        if database.is_autocommit() {
-            self.readers().push(database);
-        }
-        result
-    }
-
-    fn connect(&self) -> rusqlite::Result<Connection> {
-        let database = database::open_read_only(&self.file, self.busy_limit)?;
-        (self.on_connect)(&database)?;
-        Ok(database)
-    }
-
-    fn readers(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.writer.submit(fence, work).await?
     }
 }
 
@@ -164,7 +118,8 @@ impl SqliteSinkBuilder {
         self
     }
 
-    /// Prepares each connection, as by `PRAGMA foreign_keys = ON`.
+    /// Prepares each connection, as by `PRAGMA foreign_keys = ON`: the one that writes, and those
+    /// that only can read.
     ///
     /// `PRAGMA synchronous` is `FULL` unless changed here: what was acknowledged then survives a
     /// loss of power.
@@ -194,12 +149,11 @@ impl SqliteSinkBuilder {
             Ok(database)
         };
         let writer = WriterThread::start(file.clone(), self.busy_limit, open).await?;
+        let readers = Readers::new(file.clone(), self.busy_limit, self.on_connect);
         let shared = Shared {
             file,
             writer,
-            readers: Mutex::default(),
-            busy_limit: self.busy_limit,
-            on_connect: self.on_connect,
+            readers: Arc::new(readers),
         };
         Ok(SqliteSink {
             shared: Arc::new(shared),
@@ -214,10 +168,9 @@ impl FencingSink for SqliteSink {
     type Answer = Answer;
 
     async fn claim(&self, fence: &Fence) -> Result<(), SinkError> {
-        let fence = fence.clone();
         self.shared
             .writer
-            .submit(move |writer, caller| writer.claim(caller, &fence))
+            .submit(fence.clone(), Writer::claim)
             .await?
     }
 
@@ -233,14 +186,18 @@ impl FencingSink for SqliteSink {
             recall: Ok,
         };
         let body = move |database: &Connection| Answer::of(&execute_all(database, &write)?);
-        let ran = self.transact(fence.clone(), Some(recorded), body);
-        ran.await?.result
+        match self.transact(fence.clone(), Some(recorded), body).await? {
+            Ran::Done(outcome) => Ok(outcome),
+            Ran::Failed { error, .. } => Err(error),
+        }
     }
 
     async fn outcome(&self, request: &Request) -> Result<Fate<Answer>, SinkError> {
         request.digest()?;
         let request = request.clone();
-        self.snapshot(move |database| ledger::fate(database, &request))
+        self.shared
+            .readers
+            .read(move |database| ledger::fate(database, &request))
             .await
     }
 }

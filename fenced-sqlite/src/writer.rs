@@ -1,36 +1,18 @@
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use fenced_core::{Answer, Fence, Outcome, Request, SinkError};
 use rusqlite::Connection;
-use tokio::sync::oneshot;
 
 use crate::busy::{self, is_busy, patiently};
 use crate::gate::Gate;
+use crate::thread::Caller;
 use crate::{OpenError, ledger};
 
-type Job = Box<dyn FnOnce(&Writer) + Send>;
-
-/// The thread that does all writing of one sink; SQLite admits one writer at a time anyway.
+/// The connection through which one sink writes.
 pub(crate) struct Writer {
     database: Connection,
     file: PathBuf,
     gate: Gate,
-}
-
-/// The way to a [`Writer`].
-pub(crate) struct WriterThread {
-    jobs: Sender<Job>,
-    busy_limit: Duration,
-}
-
-/// Somebody who waits for an answer of a [`Writer`].
-pub(crate) struct Caller<'a> {
-    until: Instant,
-    is_gone: &'a dyn Fn() -> bool,
 }
 
 /// A request, and how its answer is kept.
@@ -40,72 +22,18 @@ pub(crate) struct Recorded<T> {
     pub(crate) recall: fn(Answer) -> Result<T, SinkError>,
 }
 
-/// What one transaction came to.
-pub(crate) struct Ran<T, E> {
-    /// Whether the fence is surely as high as the holder's token now.
-    pub(crate) claimed: bool,
-    pub(crate) result: Result<Outcome<T>, E>,
-}
-
-impl WriterThread {
-    pub(crate) async fn start(
-        file: PathBuf,
-        busy_limit: Duration,
-        open: impl FnOnce() -> Result<Connection, OpenError> + Send + 'static,
-    ) -> Result<Self, OpenError> {
-        let (jobs, queue) = mpsc::channel();
-        let (reply, opened) = oneshot::channel();
-        let at = file.clone();
-        thread::Builder::new()
-            .name("fenced-sqlite-writer".to_owned())
-            .spawn(
-                move || match open().and_then(|database| Writer::new(database, at)) {
-                    Ok(writer) => {
-                        if reply.send(Ok(())).is_ok() {
-                            writer.run(&queue);
-                        }
-                    }
-                    Err(error) => drop(reply.send(Err(error))),
-                },
-            )
-            .map_err(|error| OpenError::failed(&file, error))?;
-        opened
-            .await
-            .unwrap_or_else(|_| Err(OpenError::failed(&file, "its thread has ended")))?;
-        Ok(Self { jobs, busy_limit })
-    }
-
-    /// Does `work` on the thread, unless the future is dropped before its turn comes.
-    pub(crate) async fn submit<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Writer, &Caller<'_>) -> R + Send + 'static,
-    ) -> Result<R, SinkError> {
-        let until = Instant::now() + self.busy_limit;
-        let (reply, answer) = oneshot::channel();
-        let job = move |writer: &Writer| {
-            let is_gone = || reply.is_closed();
-            if is_gone() {
-                return;
-            }
-            let caller = Caller {
-                until,
-                is_gone: &is_gone,
-            };
-            let done = catch_unwind(AssertUnwindSafe(|| work(writer, &caller)));
-            Gate::roll_back(&writer.database);
-            let _ = reply.send(done);
-        };
-        let ended = || SinkError::backend("the thread that writes the file has ended");
-        self.jobs.send(Box::new(job)).map_err(|_| ended())?;
-        match answer.await.map_err(|_| ended())? {
-            Ok(done) => Ok(done),
-            Err(panic) => resume_unwind(panic),
-        }
-    }
+/// What a transaction came to that the file did not refuse.
+pub(crate) enum Ran<T, E> {
+    Done(Outcome<T>),
+    /// Its body failed, and left nothing but the claim, if that could be kept.
+    Failed {
+        error: E,
+        claimed: bool,
+    },
 }
 
 impl Writer {
-    fn new(database: Connection, file: PathBuf) -> Result<Self, OpenError> {
+    pub(crate) fn new(database: Connection, file: PathBuf) -> Result<Self, OpenError> {
         let gate = Gate::install(&database).map_err(|error| OpenError::failed(&file, error))?;
         Ok(Self {
             database,
@@ -114,10 +42,9 @@ impl Writer {
         })
     }
 
-    fn run(self, jobs: &Receiver<Job>) {
-        while let Ok(job) = jobs.recv() {
-            job(&self);
-        }
+    /// Ends whatever was left open.
+    pub(crate) fn roll_back(&self) {
+        Gate::roll_back(&self.database);
     }
 
     /// Raises the fence.
@@ -134,26 +61,20 @@ impl Writer {
         fence: &Fence,
         recorded: Option<&Recorded<T>>,
         body: impl FnOnce(&Connection) -> Result<T, E>,
-    ) -> Ran<T, E>
-    where
-        E: From<SinkError>,
-    {
-        let raised = match self.enter(caller, fence, recorded) {
-            Ok(Entered::Fresh { raised }) => raised,
-            Ok(Entered::Replayed(value)) => {
-                let result = value.map(Outcome::Replayed).map_err(E::from);
-                return Ran::of(true, result);
-            }
-            Err(error) => return Ran::of(false, Err(error.into())),
+    ) -> Result<Ran<T, E>, SinkError> {
+        let raised = match self.enter(caller, fence, recorded)? {
+            Entered::Fresh { raised } => raised,
+            Entered::Replayed(value) => return Ok(Ran::Done(Outcome::Replayed(value))),
         };
         match body(&self.database) {
             Ok(value) => {
-                let finished = self.finish(caller, fence, recorded, &value);
-                let claimed = finished.is_ok();
-                let result = finished.map(|()| Outcome::Applied(value));
-                Ran::of(claimed, result.map_err(E::from))
+                self.finish(caller, fence, recorded, &value)?;
+                Ok(Ran::Done(Outcome::Applied(value)))
             }
-            Err(error) => Ran::of(self.keep_claim(caller, fence, raised), Err(error)),
+            Err(error) => {
+                let claimed = self.keep_claim(caller, fence, raised);
+                Ok(Ran::Failed { error, claimed })
+            }
         }
     }
 
@@ -168,7 +89,7 @@ impl Writer {
         if let Some(recorded) = recorded {
             if let Some(answer) = ledger::find(&self.database, &recorded.request)? {
                 self.commit(caller, fence, None)?;
-                return Ok(Entered::Replayed((recorded.recall)(answer)));
+                return (recorded.recall)(answer).map(Entered::Replayed);
             }
         }
         if raised {
@@ -208,7 +129,7 @@ impl Writer {
     fn begin(&self, caller: &Caller<'_>, fence: &Fence) -> Result<(), SinkError> {
         patiently(|| caller.waits(), || self.gate.begin(&self.database))
             .map_err(|error| self.refused(fence, error))?;
-        if (caller.is_gone)() {
+        if caller.is_gone() {
             return Err(SinkError::backend("nobody waits for it any more"));
         }
         Ok(())
@@ -252,17 +173,5 @@ impl Writer {
 
 enum Entered<T> {
     Fresh { raised: bool },
-    Replayed(Result<T, SinkError>),
-}
-
-impl Caller<'_> {
-    fn waits(&self) -> bool {
-        Instant::now() < self.until && !(self.is_gone)()
-    }
-}
-
-impl<T, E> Ran<T, E> {
-    fn of(claimed: bool, result: Result<Outcome<T>, E>) -> Self {
-        Self { claimed, result }
-    }
+    Replayed(T),
 }
