@@ -1,1 +1,31 @@
-//! Placeholder.
+//! Fenced locks kept by a ZooKeeper ensemble, on paths that Curator's recipes can share.
+//!
+//! Programs use the facade `fenced` with the feature `zookeeper`.
+
+mod address;
+mod builder;
+mod contender;
+mod entry;
+mod error;
+mod events;
+mod failure;
+mod heartbeat;
+mod holder;
+mod host;
+mod label;
+mod lines;
+mod locks;
+mod name;
+mod own_watch;
+mod parents;
+mod pump;
+mod queue;
+mod refusal;
+mod removal;
+mod session;
+mod settings;
+
+pub use builder::{ZkAcl, ZkBuilder};
+pub use error::ZkError;
+pub use events::{SessionEvent, SessionEvents};
+pub use locks::ZkLocks;

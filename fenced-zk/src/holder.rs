@@ -1,0 +1,80 @@
+//! A lock that is held: from the grant to the delete.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fenced_core::{LeaseControl, LeaseHandle, LockError, LossReason, Released};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use crate::entry::Node;
+use crate::own_watch::{OwnWatch, Seen};
+use crate::removal;
+use crate::session::Session;
+
+type Report = oneshot::Sender<Released>;
+
+/// What frees the lock: a message to the session's thread, or the end of the channel.
+pub(crate) struct Handle {
+    release: oneshot::Sender<Report>,
+}
+
+/// Where the holder's end is told.
+pub(crate) struct Ends {
+    released: oneshot::Receiver<Report>,
+}
+
+pub(crate) fn handle() -> (Handle, Ends) {
+    let (release, released) = oneshot::channel();
+    (Handle { release }, Ends { released })
+}
+
+#[async_trait]
+impl LeaseHandle for Handle {
+    async fn release(self: Box<Self>) -> Result<Released, LockError> {
+        let (report, reported) = oneshot::channel();
+        // Without a session there is no node.
+        if self.release.send(report).is_err() {
+            return Ok(Released::AlreadyGone);
+        }
+        Ok(reported.await.unwrap_or(Released::AlreadyGone))
+    }
+}
+
+/// How long a section runs before the watch on its node is worth its price.
+const WATCH_AFTER: Duration = Duration::from_millis(5);
+
+/// Waits until the lease is over, and sends the delete.
+pub(crate) async fn hold(
+    session: &Arc<Session>,
+    node: Node,
+    mut watch: OwnWatch,
+    lease: LeaseControl,
+    mut ends: Ends,
+) {
+    if !watch.is_armed() {
+        tokio::select! {
+            biased;
+            report = &mut ends.released => {
+                return removal::remove(session, node, Some(watch), report.ok());
+            }
+            () = sleep(WATCH_AFTER) => {}
+        }
+    }
+    let mut is_gone = false;
+    let report = loop {
+        tokio::select! {
+            biased;
+            report = &mut ends.released => break report.ok(),
+            seen = watch.see(), if !is_gone => match seen {
+                Seen::RevokeAsked => lease.ask_to_release(),
+                Seen::Gone => {
+                    is_gone = true;
+                    lease.lose(LossReason::NodeDeleted);
+                }
+            },
+        }
+    };
+    removal::remove(session, node, Some(watch), report);
+}

@@ -1,0 +1,103 @@
+//! The watch on a contender's own node: nobody else would tell that it was deleted.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use zookeeper_client::{Error, EventType, OneshotWatcher, Stat, WatchedEvent};
+
+use crate::entry::Node;
+use crate::session::Session;
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Read = Result<(Vec<u8>, Stat, OneshotWatcher), Error>;
+
+/// What a Curator peer writes into the node of a holder whom it asks for the lock.
+const REVOKE: &[u8] = b"__REVOKE__";
+
+/// What the watch has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// The node is gone, or not ours.
+    Gone,
+    /// Somebody asks for the lock.
+    RevokeAsked,
+}
+
+pub(crate) struct OwnWatch {
+    session: Arc<Session>,
+    node: Node,
+    stage: Stage,
+}
+
+enum Stage {
+    Unarmed,
+    Arming(Boxed<Read>),
+    Armed(Boxed<WatchedEvent>),
+    /// The session is over, and soon this watch.
+    Over,
+}
+
+impl OwnWatch {
+    pub(crate) fn new(session: &Arc<Session>, node: &Node) -> Self {
+        Self {
+            session: Arc::clone(session),
+            node: node.clone(),
+            stage: Stage::Unarmed,
+        }
+    }
+
+    pub(crate) fn is_armed(&self) -> bool {
+        matches!(self.stage, Stage::Armed(_))
+    }
+
+    /// Arms the watch and waits for what it sees.
+    ///
+    /// # Cancel safety
+    /// The watch stays as it is when the future is dropped.
+    pub(crate) async fn see(&mut self) -> Seen {
+        loop {
+            match &mut self.stage {
+                Stage::Unarmed => self.stage = Stage::Arming(self.arm()),
+                Stage::Arming(read) => {
+                    let read = read.await;
+                    self.stage = Stage::Unarmed;
+                    match read {
+                        Ok((_, stat, _)) if !self.node.is(&stat, &self.session) => {
+                            return Seen::Gone;
+                        }
+                        Ok((data, _, watcher)) => {
+                            self.stage = Stage::Armed(Box::pin(watcher.changed()));
+                            if data == REVOKE {
+                                return Seen::RevokeAsked;
+                            }
+                        }
+                        Err(Error::NoNode) => return Seen::Gone,
+                        Err(error) => {
+                            self.session.judge(&error);
+                            self.session.settled().await;
+                        }
+                    }
+                }
+                Stage::Armed(event) => match event.await.event_type {
+                    EventType::NodeDeleted => {
+                        self.stage = Stage::Unarmed;
+                        return Seen::Gone;
+                    }
+                    EventType::Session => self.stage = Stage::Over,
+                    _ => self.stage = Stage::Unarmed,
+                },
+                Stage::Over => std::future::pending().await,
+            }
+        }
+    }
+
+    fn arm(&self) -> Boxed<Read> {
+        let session = Arc::clone(&self.session);
+        let path = Arc::clone(&self.node.path);
+        Box::pin(async move {
+            session.connected().await;
+            session.client.get_and_watch_data(&path).await
+        })
+    }
+}
