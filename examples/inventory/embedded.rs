@@ -1,11 +1,11 @@
 use async_trait::async_trait;
 use fenced::sqlite::SqliteSink;
 
-use crate::stock::{COUNT, Stock};
+use crate::stock::{COUNT, Shelf};
 use crate::world::Failure;
 
 #[async_trait]
-impl Stock for SqliteSink {
+impl Shelf for SqliteSink {
     async fn count(&self, sku: &str) -> Result<i64, Failure> {
         let sku = sku.to_owned();
         let count = self

@@ -24,21 +24,26 @@ mod postgres {
     use fenced::postgres::tokio_postgres::NoTls;
     use fenced::postgres::{PgSink, migrate};
 
-    use crate::stock::{COUNT, Stock};
+    use crate::stock::{COUNT, Shelf, Stock};
     use crate::world::Failure;
 
-    /// A sink, and the pool that its plain reads use too.
-    pub(crate) async fn stock(url: &str) -> Result<PgSink, Failure> {
+    /// A sink, and the pool for plain reads beside it.
+    pub(crate) async fn stock(url: &str) -> Result<Stock, Failure> {
         let manager = Manager::new(url.parse()?, NoTls);
         let pool = Pool::builder(manager).max_size(4).build()?;
-        migrate(&**pool.get().await?).await?;
-        Ok(PgSink::new(pool))
+        migrate(&pool.get().await?).await?;
+        Ok(Stock {
+            sales: Box::new(PgSink::new(pool.clone())),
+            shelf: Box::new(PgShelf(pool)),
+        })
     }
 
+    struct PgShelf(Pool);
+
     #[async_trait]
-    impl Stock for PgSink {
+    impl Shelf for PgShelf {
         async fn count(&self, sku: &str) -> Result<i64, Failure> {
-            let client = self.pool().get().await?;
+            let client = self.0.get().await?;
             Ok(client.query_one(COUNT, &[&sku]).await?.get(0))
         }
     }

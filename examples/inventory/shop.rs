@@ -8,7 +8,7 @@ use crate::stock::{self, Stock};
 /// The service: it sells from the stock, one sale of a product at a time.
 pub(crate) struct Shop {
     pub(crate) locks: Box<dyn LockService>,
-    pub(crate) stock: Box<dyn Stock>,
+    pub(crate) stock: Stock,
 }
 
 #[derive(Clone, Serialize)]
@@ -46,7 +46,10 @@ impl Shop {
     ) -> Result<(), OrderError> {
         let request = Request::new(&order.id, order);
         let write = stock::open_shop(&order.sku, order.quantity);
-        guard.fence(&*self.stock).write(&request, write).await?;
+        guard
+            .fence(&*self.stock.sales)
+            .write(&request, write)
+            .await?;
         Ok(())
     }
 
@@ -93,10 +96,10 @@ impl Shop {
         stop: Option<Place>,
     ) -> Result<i64, OrderError> {
         let token = guard.token().get();
-        let stock = guard.fence(&*self.stock);
+        let stock = guard.fence(&*self.stock.sales);
         stock.claim().await?;
         Event::Granted { token }.tell();
-        let count = self.stock.count(&order.sku).await?;
+        let count = self.stock.shelf.count(&order.sku).await?;
         Event::Read { token, count }.tell();
         if let Some(place) = stop {
             stall::stop_here(token, place);

@@ -6,19 +6,18 @@ use fenced::{Answer, Fate, Fence, FencingSink, LockPath, Outcome, Request, SinkE
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::event::{Event, Place};
-use crate::stock::Stock;
-use crate::world::Failure;
+use crate::stock::Sales;
 
-/// A stock whose first write stops the process: the guard has been asked, no byte has left.
+/// Sales whose first write stops the process: the guard has been asked, no byte has left.
 pub(crate) struct Stalling {
-    stock: Box<dyn Stock>,
+    sales: Box<Sales>,
     armed: AtomicBool,
 }
 
 impl Stalling {
-    pub(crate) fn new(stock: Box<dyn Stock>) -> Self {
+    pub(crate) fn new(sales: Box<Sales>) -> Self {
         let armed = AtomicBool::new(true);
-        Self { stock, armed }
+        Self { sales, armed }
     }
 }
 
@@ -34,7 +33,7 @@ impl FencingSink for Stalling {
     type Answer = Answer;
 
     async fn claim(&self, fence: &Fence) -> Result<(), SinkError> {
-        self.stock.claim(fence).await
+        self.sales.claim(fence).await
     }
 
     async fn write(
@@ -46,21 +45,14 @@ impl FencingSink for Stalling {
         if self.armed.swap(false, Ordering::Relaxed) {
             stop_here(fence.token.get(), Place::InsideWrite);
         }
-        self.stock.write(fence, request, write).await
+        self.sales.write(fence, request, write).await
     }
 
     async fn outcome(&self, request: &Request) -> Result<Fate<Answer>, SinkError> {
-        self.stock.outcome(request).await
+        self.sales.outcome(request).await
     }
 
     fn resource<'a>(&'a self, path: &'a LockPath) -> Cow<'a, str> {
-        self.stock.resource(path)
-    }
-}
-
-#[async_trait]
-impl Stock for Stalling {
-    async fn count(&self, sku: &str) -> Result<i64, Failure> {
-        self.stock.count(sku).await
+        self.sales.resource(path)
     }
 }

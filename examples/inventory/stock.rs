@@ -3,11 +3,19 @@ use fenced::{Answer, FencingSink, Statement};
 
 use crate::world::Failure;
 
-/// Where the stock is kept: a fenced SQL database, and a plain read of it.
+/// Where sales are written: a SQL database that refuses what is stale.
+pub(crate) type Sales = dyn FencingSink<Write = Vec<Statement>, Answer = Answer>;
+
+/// Where anyone can look how many pieces are left.
 #[async_trait]
-pub(crate) trait Stock: FencingSink<Write = Vec<Statement>, Answer = Answer> {
-    /// How many pieces of `sku` there are.
+pub(crate) trait Shelf: Send + Sync {
     async fn count(&self, sku: &str) -> Result<i64, Failure>;
+}
+
+/// One database, for writing and for looking.
+pub(crate) struct Stock {
+    pub(crate) sales: Box<Sales>,
+    pub(crate) shelf: Box<dyn Shelf>,
 }
 
 pub(crate) const COUNT: &str = "SELECT count FROM inventory_stock WHERE sku = $1";

@@ -61,7 +61,7 @@ pub(crate) async fn tell(args: &Args) -> Result<bool, Failure> {
     timeline.heading("2. Stopped anywhere else: ann's guard knows at once that her lease is over");
     take_over(&world, &timeline, Plan::StopBetweenSteps, &mut figures).await?;
 
-    figures.stock = shop.stock.count(sku).await?;
+    figures.stock = shop.stock.shelf.count(sku).await?;
     Ok(figures.conclude(args.json))
 }
 

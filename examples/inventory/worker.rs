@@ -6,6 +6,7 @@ use crate::args::Args;
 use crate::event::Event;
 use crate::shop::{Order, OrderError, Shop};
 use crate::stall::Stalling;
+use crate::stock::Stock;
 use crate::world::{self, Failure};
 
 /// What a worker process is to do.
@@ -55,7 +56,8 @@ pub(crate) async fn work(args: &Args, name: &str, plan: Plan) -> Result<(), Fail
     };
     match plan {
         Plan::StopInsideWrite => {
-            let stock = Box::new(Stalling::new(stock));
+            let sales = Box::new(Stalling::new(stock.sales));
+            let stock = Stock { sales, ..stock };
             let shop = Shop { locks, stock };
             report(shop.sell_whatever_happens(&order(1)).await);
         }

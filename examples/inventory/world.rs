@@ -25,12 +25,16 @@ pub(crate) async fn locks(args: &Args, owner: &str) -> Result<Box<dyn LockServic
 }
 
 /// Where the stock is kept.
-pub(crate) async fn stock(args: &Args) -> Result<Box<dyn Stock>, Failure> {
+pub(crate) async fn stock(args: &Args) -> Result<Stock, Failure> {
     #[cfg(feature = "postgres")]
     if let Some(url) = &args.postgres {
-        return Ok(Box::new(servers::stock(url).await?));
+        return servers::stock(url).await;
     }
-    Ok(Box::new(SqliteSink::open(database(args)?).await?))
+    let sink = SqliteSink::open(database(args)?).await?;
+    Ok(Stock {
+        sales: Box::new(sink.clone()),
+        shelf: Box::new(sink),
+    })
 }
 
 fn database(args: &Args) -> Result<PathBuf, Failure> {
