@@ -12,6 +12,7 @@ mod interrupt;
 mod ports;
 mod postgres;
 mod process;
+mod proxy;
 mod ready;
 mod redis;
 mod servers;
@@ -19,5 +20,6 @@ pub mod shared;
 mod zookeeper;
 
 pub use postgres::{Postgres, PostgresOptions};
+pub use proxy::{Fault, Operation, Proxy, Request, Sprung, Traffic, Way};
 pub use redis::Redis;
 pub use zookeeper::{ZooKeeper, ZooKeeperOptions};

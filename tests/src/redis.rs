@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
 use crate::process::Process;
@@ -69,11 +69,8 @@ impl Redis {
         self.stop()?;
         fs::create_dir_all(self.data())?;
         let mut process = Process::start(&self.command()?, "KILL", self.folder.path())?;
-        let ours = format!("process_id:{}\r\n", process.pid());
-        ready::wait("Redis", &mut process, || {
-            self.ask("INFO server")
-                .is_ok_and(|answer| answer.contains(&ours))
-        })?;
+        let pid = process.pid();
+        ready::wait("Redis", &mut process, || self.serves(pid))?;
         self.process = Some(process);
         Ok(())
     }
@@ -98,6 +95,13 @@ impl Redis {
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)
+    }
+
+    /// Whether it is this very server that answers at the port, and it has its data.
+    fn serves(&self, pid: Pid) -> bool {
+        let ours = format!("process_id:{pid}\r\n");
+        self.ask("INFO")
+            .is_ok_and(|it| it.contains(&ours) && it.contains("loading:0\r\n"))
     }
 
     fn command(&self) -> io::Result<Command> {

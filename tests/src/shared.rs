@@ -95,6 +95,16 @@ async fn create_database(url: &str, name: &str) {
     let _ = connection.await;
 }
 
+/// The `host:port` within a URL.
+#[must_use]
+pub fn address_in(url: &str) -> &str {
+    let (_, authority) = url.split_once("://").unwrap_or(("", url));
+    let (authority, _) = authority.split_once('/').unwrap_or((authority, ""));
+    authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, address)| address)
+}
+
 fn required(variable: &str) -> String {
     env::var(variable).unwrap_or_else(|_| {
         panic!(
