@@ -1,3 +1,9 @@
-//! The harness against real servers.
+//! The harness against real servers: what the other tests rely on.
 
-use fenced_tests as _;
+mod faults;
+mod orphans;
+mod postgres;
+mod redis;
+mod session;
+mod traffic;
+mod zookeeper;
