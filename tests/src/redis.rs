@@ -101,7 +101,7 @@ impl Redis {
     fn serves(&self, pid: Pid) -> bool {
         let ours = format!("process_id:{pid}\r\n");
         self.ask("INFO")
-            .is_ok_and(|it| it.contains(&ours) && it.contains("loading:0\r\n"))
+            .is_ok_and(|it| it.contains(&ours) && it.contains("\nloading:0\r\n"))
     }
 
     fn command(&self) -> io::Result<Command> {

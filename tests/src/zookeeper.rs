@@ -14,6 +14,8 @@ use crate::process::Process;
 use crate::{folder, installed, ports, ready};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// A server that is just starting may accept a question and never answer it.
+const STARTING_ANSWERS_WITHIN: Duration = Duration::from_millis(200);
 
 /// How a server is to be started.
 #[derive(Debug, Clone)]
@@ -168,8 +170,12 @@ impl ZooKeeper {
     /// # Errors
     /// When the server cannot be reached, or does not answer within five seconds.
     pub fn four_letter(&self, word: &str) -> io::Result<String> {
+        self.ask(word, ANSWER_WITHIN)
+    }
+
+    fn ask(&self, word: &str, within: Duration) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.socket())?;
-        stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+        stream.set_read_timeout(Some(within))?;
         stream.write_all(word.as_bytes())?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
@@ -200,8 +206,8 @@ impl ZooKeeper {
     /// Whether it is this very server that answers at the port, and it accepts sessions.
     fn serves(&self) -> bool {
         let ours = format!("dataDir={}", self.data().display());
-        let says = |word, text: &str| self.four_letter(word).is_ok_and(|it| it.contains(text));
-        says("srvr", "Mode: ") && says("conf", &ours)
+        let answer = |word| self.ask(word, STARTING_ANSWERS_WITHIN).unwrap_or_default();
+        answer("srvr").contains("Mode: ") && answer("conf").contains(&ours)
     }
 
     fn command(&self) -> io::Result<Command> {
