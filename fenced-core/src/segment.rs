@@ -58,6 +58,13 @@ macro_rules! integers {
 }
 integers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
 
+#[cfg(feature = "uuid")]
+impl LockSegment for uuid::Uuid {
+    fn text(&self) -> Cow<'_, str> {
+        self.to_string().into()
+    }
+}
+
 macro_rules! pointers {
     ($($pointer:ty)*) => {$(
         #[diagnostic::do_not_recommend]

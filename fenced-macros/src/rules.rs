@@ -14,7 +14,7 @@ pub(crate) fn check<'a>(parts: impl Iterator<Item = Option<&'a str>>) -> Result<
     if let Some(refused) = parts
         .iter()
         .flatten()
-        .find_map(|text| text.chars().find(is_refused))
+        .find_map(|text| text.chars().find(|c| is_refused(*c)))
     {
         return Err(format!(
             "ZooKeeper refuses {refused:?} in a path: leave it out, or pass it through a hole, which escapes it"
@@ -68,7 +68,7 @@ impl Segment {
     }
 }
 
-fn is_refused(c: &char) -> bool {
+fn is_refused(c: char) -> bool {
     matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }
 

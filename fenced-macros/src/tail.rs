@@ -40,14 +40,24 @@ impl FutureTail {
             pin,
             future,
         } = self;
-        let (attrs, capture) = (&future.attrs, &future.capture);
-        let statements = future.block.stmts.iter().map(ToTokens::to_token_stream);
+        let ExprAsync {
+            attrs,
+            async_token,
+            capture,
+            block,
+            ..
+        } = future;
+        let statements = block.stmts.iter().map(ToTokens::to_token_stream);
         let inner = section(&statements.collect());
-        let future = quote!(#(#attrs)* async #capture { #inner });
-        match pin {
-            Some(pin) => quote!(#(#before)* #pin(#future)),
-            None => quote!(#(#before)* #future),
-        }
+        let mut future = quote!(#(#attrs)* #async_token #capture);
+        block
+            .brace_token
+            .surround(&mut future, |tokens| inner.to_tokens(tokens));
+        let future = match pin {
+            Some(pin) => quote!(#pin(#future)),
+            None => future,
+        };
+        quote!(#(#before)* #future)
     }
 }
 

@@ -49,12 +49,12 @@ impl Template {
         let span = self.literal.span();
         for part in &mut self.parts {
             let Part::Hole(hole) = part else { continue };
-            let named = if hole.root == "self" {
+            let parameter = if hole.root == "self" {
                 function.self_token()
             } else {
                 names.iter().find(|name| **name == hole.root).cloned()
             };
-            match named {
+            match parameter {
                 // The parameter's hygiene, at the place of the template.
                 Some(name) => hole.root.set_span(name.span().located_at(span)),
                 None => errors.at_span(span, unknown(hole, &names, function)),

@@ -1,0 +1,1 @@
+//! The macro tests, as a caller of edition 2021 sees them.
