@@ -37,7 +37,7 @@ async fn find(sink: &PgSink, fence: &Fence) -> Result<Vec<u32>, SinkError> {
     let pid = waiting
         .query_typed_one("SELECT pg_backend_pid()", &[])
         .await;
-    let pid: i32 = pid.map_err(refusal::backend)?.get(0);
+    let pid: i32 = pid.map_err(refusal::failed)?.get(0);
     let mut wait = pin!(sink.enter(&waiting, fence, None, WAIT));
     loop {
         tokio::select! {
@@ -45,7 +45,7 @@ async fn find(sink: &PgSink, fence: &Fence) -> Result<Vec<u32>, SinkError> {
             _ = &mut wait => return Ok(Vec::new()),
             () = tokio::time::sleep(BETWEEN_LOOKS) => {}
         }
-        let pids = blocking(&looking, pid).await.map_err(refusal::backend)?;
+        let pids = blocking(&looking, pid).await.map_err(refusal::failed)?;
         if !pids.is_empty() {
             return Ok(pids);
         }

@@ -9,7 +9,7 @@ use crate::tx::PgTx;
 pub(crate) const RECORD: &str = "INSERT INTO fenced.request (id, resource, token, digest, answer) \
     VALUES ($1, fenced.held($2), $3, $4, $5)";
 
-const HELD: &str = "SELECT fenced.held($1)";
+pub(crate) const HELD: &str = "SELECT fenced.held($1)";
 const STORED: &str = "SELECT digest, answer FROM fenced.request WHERE id = $1";
 
 /// The request's row and COMMIT, in one round trip.
@@ -23,7 +23,7 @@ pub(crate) async fn commit(
     answer: Answer,
 ) -> Result<Outcome<Answer>, SinkError> {
     let digest = request.digest()?.as_slice();
-    let record = tx.prepare_cached(RECORD).await.map_err(refusal::backend)?;
+    let record = tx.prepare_cached(RECORD).await.map_err(refusal::failed)?;
     let (id, token, json) = (request.id(), fence.token.get(), answer.as_json());
     let row: [&(dyn ToSql + Sync); 5] = [&id, &fence.resource, &token, &digest, &json];
     let done = in_order(tx.execute(&record, &row), tx.batch_execute("COMMIT")).await;
@@ -37,7 +37,7 @@ pub(crate) async fn commit(
 
 /// COMMIT without a request, in one round trip with what fails if the transaction was aborted.
 pub(crate) async fn commit_unnamed(mut tx: PgTx, fence: &Fence) -> Result<(), SinkError> {
-    let held = tx.prepare_cached(HELD).await.map_err(refusal::backend)?;
+    let held = tx.prepare_cached(HELD).await.map_err(refusal::failed)?;
     let resource: [&(dyn ToSql + Sync); 1] = [&fence.resource];
     let done = in_order(tx.execute(&held, &resource), tx.batch_execute("COMMIT")).await;
     match ended(&mut tx, done) {
@@ -82,9 +82,9 @@ fn ended(
 
 /// What a twin, which committed first, was answered.
 async fn stored(tx: &PgTx, request: &Request) -> Result<Outcome<Answer>, SinkError> {
-    let select = tx.prepare_cached(STORED).await.map_err(refusal::backend)?;
+    let select = tx.prepare_cached(STORED).await.map_err(refusal::failed)?;
     let row = tx.query_opt(&select, &[&request.id()]).await;
-    let Some(row) = row.map_err(refusal::backend)? else {
+    let Some(row) = row.map_err(refusal::failed)? else {
         let gone = "a twin of the request was committed, and collected since";
         return Err(SinkError::Retry(gone.into()));
     };

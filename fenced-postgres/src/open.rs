@@ -2,7 +2,7 @@ use fenced_core::{Answer, Fence, Mode, Request, SinkError};
 
 use tokio_postgres::types::ToSql;
 
-use crate::commit::RECORD;
+use crate::commit::{HELD, RECORD};
 use crate::pipeline::in_order;
 use crate::refusal::{self, Misuse};
 use crate::tx::PgTx;
@@ -36,7 +36,9 @@ impl PgSink {
         }
         let opened = async {
             let tx = PgTx::new(self.connection().await?);
-            let stored = self.enter(&tx, fence, request, &self.lock_timeout).await?;
+            let stored = self
+                .enter(&tx, fence, request, &self.bounds.lock_timeout)
+                .await?;
             Ok(stored.map_or(Opened::Fresh(tx), Opened::Replayed))
         };
         blockers::named(self, fence, opened.await).await
@@ -50,9 +52,10 @@ impl PgSink {
         request: Option<&Request>,
         lock_timeout: &str,
     ) -> Result<Option<Answer>, SinkError> {
-        // The second is prepared for later, while there is a round trip anyway.
-        let (enter, _) = tokio::try_join!(tx.prepare_cached(ENTER), tx.prepare_cached(RECORD))
-            .map_err(refusal::unprepared)?;
+        // The commit's statement is prepared now, together, since later may be too late.
+        let last = if request.is_some() { RECORD } else { HELD };
+        let (enter, _) = tokio::try_join!(tx.prepare_cached(ENTER), tx.prepare_cached(last))
+            .map_err(refusal::failed)?;
         let digest = request.map(Request::digest).transpose()?;
         let (id, digest) = (request.map(Request::id), digest.map(<[u8; 32]>::as_slice));
         let (token, shared) = (fence.token.get(), is_shared(fence));
@@ -62,8 +65,8 @@ impl PgSink {
             &shared,
             &fence.claimed,
             &lock_timeout,
-            &self.idle_timeout,
-            &self.max_step,
+            &self.bounds.idle_timeout,
+            &self.bounds.max_step,
             &id,
             &digest,
         ];

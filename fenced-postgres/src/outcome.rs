@@ -17,10 +17,10 @@ pub(crate) async fn outcome(sink: &PgSink, request: &Request) -> Result<Fate<Ans
     sent.map_or(Ok(()), check)?;
     let client = sink.connection().await?;
     let select = client.prepare_cached(FATE).await;
-    let select = select.map_err(refusal::unprepared)?;
+    let select = select.map_err(refusal::failed)?;
     let resource = sent.map(|fence| &fence.resource);
     let row = client.query_one(&select, &[&request.id(), &resource]).await;
-    let row = row.map_err(refusal::backend)?;
+    let row = row.map_err(refusal::failed)?;
     match row.get::<_, Option<&[u8]>>(0) {
         Some(applied) if applied != digest => Err(request.mismatch()),
         Some(_) => Ok(Fate::Applied(Answer::from_json(row.get::<_, String>(1)))),

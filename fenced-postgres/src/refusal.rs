@@ -1,3 +1,5 @@
+use std::error::Error as _;
+
 use fenced_core::{BoxError, Fence, FencingToken, SinkError};
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
@@ -6,7 +8,7 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Misuse {
     #[error(
-        "the transaction wrote before it entered `{resource}`, or ended before its commit: enter first, and leave BEGIN, COMMIT and ROLLBACK to `fenced`"
+        "the transaction does not hold the fence of `{resource}`, since it wrote before it entered, entered inside a savepoint, or was ended by a statement: enter first, and leave COMMIT and ROLLBACK to `fenced`"
     )]
     Unfenced { resource: String },
     #[error(
@@ -26,6 +28,18 @@ pub(crate) enum Misuse {
     NoConnection(std::time::Duration),
 }
 
+/// An error of the client, which alone says no more than "db error".
+#[derive(Debug, thiserror::Error)]
+#[error("{}", text(.0))]
+pub(crate) struct Failure(#[source] pub(crate) Error);
+
+fn text(error: &Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 impl From<Misuse> for SinkError {
     fn from(misuse: Misuse) -> Self {
         Self::backend(misuse)
@@ -36,17 +50,17 @@ impl From<Misuse> for SinkError {
 ///
 /// Only codes and structured fields count; texts may hold what a user typed.
 pub(crate) fn refused(error: Error, fence: &Fence) -> SinkError {
-    let Some(db) = error.as_db_error() else {
-        return backend(error);
-    };
     let resource = fence.resource.clone();
+    let Some(db) = error.as_db_error() else {
+        return unfenced(error, resource);
+    };
     match db.code().code() {
         "ZF001" => match current(db) {
             Some(current) => SinkError::Stale {
                 mine: fence.token,
                 current,
             },
-            None => backend(error),
+            None => backend(Failure(error)),
         },
         "ZF002" => SinkError::NotClaimed { resource },
         "ZF003" => SinkError::Implausible {
@@ -54,6 +68,7 @@ pub(crate) fn refused(error: Error, fence: &Fence) -> SinkError {
             current: current(db),
         },
         "ZF004" => Misuse::Unfenced { resource }.into(),
+        _ if is_schema(&error) => Misuse::Schema(error).into(),
         _ => unfenced(error, resource),
     }
 }
@@ -82,14 +97,15 @@ pub fn sink_error(error: Error) -> SinkError {
 fn unfenced(error: Error, resource: String) -> SinkError {
     match error.code() {
         Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
-            SinkError::Retry(error.into())
+            SinkError::Retry(Failure(error).into())
         }
         Some(&SqlState::LOCK_NOT_AVAILABLE) => SinkError::Busy {
             resource,
             pids: Vec::new(),
         },
         Some(&SqlState::IN_FAILED_SQL_TRANSACTION) => Misuse::Aborted.into(),
-        _ => backend(error),
+        _ if is_lost(&error) => SinkError::Retry(Failure(error).into()),
+        _ => backend(Failure(error)),
     }
 }
 
@@ -97,16 +113,31 @@ pub(crate) fn backend(error: impl Into<BoxError>) -> SinkError {
     SinkError::backend(error)
 }
 
-/// What an error means that came while our own statements were prepared.
-pub(crate) fn unprepared(error: Error) -> SinkError {
-    match error.code() {
+/// What an error of a statement of ours means that compares nothing.
+pub(crate) fn failed(error: Error) -> SinkError {
+    if is_schema(&error) {
+        Misuse::Schema(error).into()
+    } else {
+        sink_error(error)
+    }
+}
+
+/// Whether the connection ended, so that the server has rolled back.
+fn is_lost(error: &Error) -> bool {
+    let severity = error.as_db_error().and_then(DbError::parsed_severity);
+    error.is_closed() || matches!(severity, Some(Severity::Fatal | Severity::Panic))
+}
+
+/// Whether a name of ours is missing.
+fn is_schema(error: &Error) -> bool {
+    matches!(
+        error.code(),
         Some(
             &SqlState::INVALID_SCHEMA_NAME
-            | &SqlState::UNDEFINED_TABLE
-            | &SqlState::UNDEFINED_FUNCTION,
-        ) => Misuse::Schema(error).into(),
-        _ => backend(error),
-    }
+                | &SqlState::UNDEFINED_TABLE
+                | &SqlState::UNDEFINED_FUNCTION
+        )
+    )
 }
 
 /// The newest token, which our functions put into a field of its own.

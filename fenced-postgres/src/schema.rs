@@ -30,13 +30,13 @@ pub fn schema() -> String {
 /// # Cancel safety
 /// Each step happens wholly or not at all.
 pub async fn migrate(client: &Client) -> Result<(), SinkError> {
-    while let Some(step) = missing_step(client).await.map_err(refusal::backend)? {
+    while let Some(step) = missing_step(client).await.map_err(refusal::failed)? {
         // One message, and so one transaction.
         match client.batch_execute(&format!("{LOCK}{step}")).await {
             Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
                 tracing::debug!("another process was faster to migrate");
             }
-            done => done.map_err(refusal::backend)?,
+            done => done.map_err(refusal::failed)?,
         }
     }
     Ok(())

@@ -6,10 +6,12 @@ use std::ops::Deref;
 use fenced_core::{Answer, Fence, Fenced, Outcome, Request, SinkError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio_postgres::Transaction;
 
 use crate::PgSink;
 use crate::commit::{commit, commit_unnamed};
 use crate::open::Opened;
+use crate::own::enter_within;
 use crate::tx::PgTx;
 
 /// What a section does with a [`PgSink`]; in the prelude.
@@ -44,6 +46,23 @@ pub trait PgFenced<'g> {
     /// # Cancel safety
     /// As [`begin`](Self::begin).
     fn enter(self) -> impl Future<Output = Result<EnteredTx<'g>, SinkError>> + Send;
+
+    /// Takes the fence into a transaction of yours, as its first statement: from here to its end,
+    /// no newer holder can claim. If it claims, call [`Fenced::mark_claimed`] once the transaction
+    /// is committed.
+    ///
+    /// Prefer [`begin`](Self::begin): COMMIT of an aborted transaction rolls back, and
+    /// tokio-postgres reports it as a success.
+    ///
+    /// # Errors
+    /// As [`enter`](crate::enter), and those of a lease that is lost or suspect.
+    ///
+    /// # Cancel safety
+    /// The transaction may have entered.
+    fn enter_own(
+        self,
+        transaction: &Transaction<'_>,
+    ) -> impl Future<Output = Result<(), SinkError>> + Send;
 
     /// Begins, runs `body`, and commits with its value as the answer; rolls back if it fails.
     ///
@@ -101,6 +120,13 @@ impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
             }),
             Opened::Replayed(_) => unreachable!("without a request there is no answer"),
         }
+    }
+
+    async fn enter_own(self, transaction: &Transaction<'_>) -> Result<(), SinkError> {
+        let fence = self.fence()?;
+        let bounds = &self.sink().bounds;
+        self.bounded(None, enter_within(transaction.client(), &fence, bounds))
+            .await
     }
 
     async fn run<A, E, F>(self, request: Request, body: F) -> Result<Outcome<A>, E>

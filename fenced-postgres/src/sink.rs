@@ -10,10 +10,12 @@ use fenced_core::{
 };
 use tokio_postgres::IsolationLevel;
 
+use crate::bounds::{Bounds, milliseconds};
 use crate::commit::commit;
 use crate::open::Opened;
 use crate::refusal::{self, Misuse};
-use crate::{blockers, claim, outcome, rows};
+use crate::statements::execute_all;
+use crate::{blockers, outcome, own};
 
 type Naming = dyn Fn(&LockPath) -> String + Send + Sync;
 
@@ -22,18 +24,13 @@ type Naming = dyn Fn(&LockPath) -> String + Send + Sync;
 /// The schema has to be there: [`migrate`](crate::migrate) makes it. Sections use
 /// [`PgFenced::begin`](crate::PgFenced::begin); the list of statements that
 /// [`FencingSink::write`] takes is for those who do not know which sink they have. It is answered
-/// with what the last statement returned: an array of its rows, each an object, or else the number
-/// of rows it changed.
+/// with the number of rows that each of them changed or read.
 #[derive(Clone)]
 #[must_use = "a sink does nothing by itself"]
 pub struct PgSink {
     pub(crate) pool: Pool,
     pub(crate) begin: &'static str,
-    /// In milliseconds, as the server takes it.
-    pub(crate) lock_timeout: String,
-    /// In milliseconds, as the server takes it.
-    pub(crate) idle_timeout: String,
-    pub(crate) max_step: Option<i64>,
+    pub(crate) bounds: Bounds,
     naming: Option<Arc<Naming>>,
 }
 
@@ -50,9 +47,7 @@ impl PgSink {
         Self {
             pool,
             begin: begin(IsolationLevel::ReadCommitted),
-            lock_timeout: milliseconds(Self::LOCK_TIMEOUT),
-            idle_timeout: milliseconds(Self::IDLE_IN_TRANSACTION_TIMEOUT),
-            max_step: None,
+            bounds: Bounds::default(),
             naming: None,
         }
     }
@@ -60,14 +55,14 @@ impl PgSink {
     /// How long a claim waits for an older holder's transaction, and any statement of a fenced
     /// transaction for a lock, before it fails with [`SinkError::Busy`]. Three seconds by default.
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
-        self.lock_timeout = milliseconds(timeout);
+        self.bounds.lock_timeout = milliseconds(timeout);
         self
     }
 
     /// How long a fenced transaction may be idle before the server ends it, since it holds up the
     /// claims of newer holders. Five seconds by default.
     pub fn idle_in_transaction_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = milliseconds(timeout);
+        self.bounds.idle_timeout = milliseconds(timeout);
         self
     }
 
@@ -86,7 +81,7 @@ impl PgSink {
     /// A resource that was never claimed has no newest token, unless rows were
     /// [collected](crate).
     pub fn max_step(mut self, tokens: u64) -> Self {
-        self.max_step = Some(i64::try_from(tokens).unwrap_or(i64::MAX));
+        self.bounds.max_step = Some(i64::try_from(tokens).unwrap_or(i64::MAX));
         self
     }
 
@@ -111,12 +106,6 @@ impl PgSink {
     }
 }
 
-fn milliseconds(timeout: Duration) -> String {
-    // Zero would mean no limit.
-    let longest = i32::MAX.unsigned_abs().into();
-    timeout.as_millis().clamp(1, longest).to_string()
-}
-
 fn begin(level: IsolationLevel) -> &'static str {
     match level {
         IsolationLevel::RepeatableRead => "BEGIN ISOLATION LEVEL REPEATABLE READ",
@@ -131,8 +120,11 @@ impl FencingSink for PgSink {
     type Answer = Answer;
 
     async fn claim(&self, fence: &Fence) -> Result<(), SinkError> {
-        let claimed = claim::claim_pooled(self, fence).await;
-        blockers::named(self, fence, claimed).await
+        let claimed = async {
+            let client = self.connection().await?;
+            own::claim_within(&client, fence, &self.bounds).await
+        };
+        blockers::named(self, fence, claimed.await).await
     }
 
     async fn write(
@@ -144,7 +136,7 @@ impl FencingSink for PgSink {
         match self.open(fence, Some(request)).await? {
             Opened::Replayed(answer) => Ok(Outcome::Replayed(answer)),
             Opened::Fresh(tx) => {
-                let answer = rows::run(&tx, &write).await?;
+                let answer = Answer::of(&execute_all(&tx, &write).await?)?;
                 commit(tx, fence, request, answer).await
             }
         }
@@ -167,8 +159,7 @@ impl fmt::Debug for PgSink {
         // A pool's own form may show a password.
         f.debug_struct("PgSink")
             .field("pool", &self.pool.status())
-            .field("lock_timeout_ms", &self.lock_timeout)
-            .field("idle_timeout_ms", &self.idle_timeout)
+            .field("bounds", &self.bounds)
             .finish_non_exhaustive()
     }
 }

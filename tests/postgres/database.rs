@@ -54,13 +54,31 @@ impl Database {
             AND xact_start IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
         client.query_one(count, &[]).await.expect("a count").get(0)
     }
+
+    /// Waits until a session of this database waits for a lock.
+    pub(crate) async fn wait_until_somebody_waits(&self) {
+        let waiting = "SELECT EXISTS (SELECT FROM pg_stat_activity \
+            WHERE datname = current_database() AND wait_event_type = 'Lock')";
+        let client = self.pool.get().await.expect("a connection");
+        while !client
+            .query_one(waiting, &[])
+            .await
+            .expect("an answer")
+            .get::<_, bool>(0)
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
 }
 
 pub(crate) fn pool(url: &str, size: usize) -> Pool {
     let config = Config::from_str(url).expect("a URL");
     let recycling_method = RecyclingMethod::Fast;
     let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
-    Pool::builder(manager).max_size(size).build().expect("a pool")
+    Pool::builder(manager)
+        .max_size(size)
+        .build()
+        .expect("a pool")
 }
 
 /// A plain connection.
@@ -72,7 +90,9 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn open(url: &str) -> Self {
-        let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("a session");
+        let (client, connection) = tokio_postgres::connect(url, NoTls)
+            .await
+            .expect("a session");
         let connection = tokio::spawn(async move { drop(connection.await) });
         let pid = client.query_one("SELECT pg_backend_pid()", &[]).await;
         let pid = pid.expect("a pid").get(0);
@@ -108,6 +128,7 @@ pub(crate) fn add(sku: &str, amount: i64) -> Vec<Statement> {
 }
 
 pub(crate) fn set(sku: &str, count: i64) -> Vec<Statement> {
-    let set = "INSERT INTO stock VALUES ($1, $2) ON CONFLICT (sku) DO UPDATE SET count = EXCLUDED.count";
+    let set =
+        "INSERT INTO stock VALUES ($1, $2) ON CONFLICT (sku) DO UPDATE SET count = EXCLUDED.count";
     vec![Statement::new(set).bind(sku).bind(count)]
 }

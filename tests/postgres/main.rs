@@ -1,6 +1,15 @@
 //! `fenced-postgres` against a real server.
 
+mod aborted;
+mod anomalies;
+mod cancelled;
+mod collecting;
 mod conformance;
 mod database;
-
-use fenced_tests as _;
+mod guarded;
+mod held_up;
+mod holder;
+mod idempotency;
+mod migration;
+mod own;
+mod transactions;

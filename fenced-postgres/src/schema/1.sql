@@ -140,3 +140,82 @@ BEGIN
     END IF;
     PERFORM fenced.refuse('ZF004', 'the transaction has not entered here', NULL);
 END $$;
+
+-- `enter` for a transaction that somebody else began. In a savepoint it would hold the fence only
+-- until that is rolled back: each open one that has locked something holds a lock on its own id.
+CREATE FUNCTION fenced.enter_own(
+    target text, mine bigint, is_shared boolean, is_claimed boolean,
+    lock_wait text, idle_limit text, max_step bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM fenced.enter(target, mine, is_shared, is_claimed, lock_wait, idle_limit, max_step, NULL, NULL);
+    IF (SELECT count(*) FROM pg_locks
+        WHERE pid = pg_backend_pid() AND locktype = 'transactionid' AND mode = 'ExclusiveLock') > 1 THEN
+        PERFORM fenced.refuse('ZF004', 'entered inside a savepoint', NULL);
+    END IF;
+END $$;
+
+-- Collects what is older than `lowest`, but never what is in use, and remembers that it did.
+CREATE FUNCTION fenced.collect(lowest bigint, OUT fences bigint, OUT requests bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE fenced.floor SET token = greatest(token, lowest);
+    DELETE FROM fenced.fence WHERE resource IN (
+        SELECT resource FROM fenced.fence WHERE greatest(token, shared) < lowest FOR UPDATE SKIP LOCKED
+    );
+    GET DIAGNOSTICS fences = ROW_COUNT;
+    DELETE FROM fenced.request WHERE token < lowest;
+    GET DIAGNOSTICS requests = ROW_COUNT;
+END $$;
+
+-- Who lowered which fence, and why.
+CREATE TABLE fenced.reset (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    resource   text NOT NULL,
+    old_token  bigint NOT NULL,
+    old_shared bigint NOT NULL,
+    new_token  bigint NOT NULL,
+    reason     text NOT NULL CHECK (reason <> ''),
+    done_by    text NOT NULL DEFAULT session_user,
+    done_at    timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE FUNCTION fenced.reset(target text, new_token bigint, reason text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    old fenced.fence;
+BEGIN
+    SELECT * INTO old FROM fenced.fence WHERE resource = target FOR UPDATE;
+    INSERT INTO fenced.reset (resource, old_token, old_shared, new_token, reason)
+    VALUES (target, coalesce(old.token, 0), coalesce(old.shared, 0), new_token, reset.reason);
+    INSERT INTO fenced.fence AS fence (resource, token) VALUES (target, new_token)
+    ON CONFLICT (resource) DO UPDATE SET token = EXCLUDED.token, shared = 0, claimed_at = clock_timestamp();
+END $$;
+
+-- Refuses every write to a row of `guarded` whose transaction has not entered the resource that
+-- `expression` makes of the row, before and after.
+CREATE FUNCTION fenced.guard(guarded regclass, expression text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    name text := 'guard_' || guarded::oid;
+BEGIN
+    EXECUTE format($body$
+        CREATE OR REPLACE FUNCTION fenced.%1$I() RETURNS trigger LANGUAGE plpgsql AS $function$
+        BEGIN
+            IF TG_OP = 'TRUNCATE' THEN
+                PERFORM fenced.refuse('ZF004', 'a guarded table is not truncated', NULL);
+            END IF;
+            IF TG_OP <> 'INSERT' THEN
+                PERFORM fenced.held((SELECT (%2$s)::text FROM (SELECT OLD.*) AS guarded));
+            END IF;
+            IF TG_OP <> 'DELETE' THEN
+                PERFORM fenced.held((SELECT (%2$s)::text FROM (SELECT NEW.*) AS guarded));
+                RETURN NEW;
+            END IF;
+            RETURN OLD;
+        END $function$;
+        DROP TRIGGER IF EXISTS fenced_rows ON %3$s;
+        DROP TRIGGER IF EXISTS fenced_truncate ON %3$s;
+        CREATE TRIGGER fenced_rows BEFORE INSERT OR UPDATE OR DELETE ON %3$s
+            FOR EACH ROW EXECUTE FUNCTION fenced.%1$I();
+        CREATE TRIGGER fenced_truncate BEFORE TRUNCATE ON %3$s
+            FOR EACH STATEMENT EXECUTE FUNCTION fenced.%1$I();
+    $body$, name, expression, guarded);
+END $$;
