@@ -239,6 +239,8 @@ impl Keeper {
     fn renewed(&mut self, token: i64, until: Option<Instant>) {
         match (self.held.get(&token), until) {
             (Some(control), Some(until)) => control.extend(until),
+            // A row that is gone after the deadline tells nothing new.
+            (Some(control), None) if control.is_over() => {}
             (Some(control), None) => {
                 control.lose(LossReason::NodeDeleted);
             }
