@@ -1,4 +1,48 @@
 //! Critical sections for services that stay correct when the lock is lost.
+//!
+//! [`#[fenced]`](macro@fenced) queues for a lock, runs an async function with a [`FencedGuard`], and
+//! drops it when the lock is lost. What the function writes goes through a [`FencingSink`], which
+//! makes the written resource itself refuse a holder that is late.
+//!
+//! ```
+//! use fenced::prelude::*;
+//! use fenced::{MemoryLocks, MemorySink, MemoryWrite};
+//!
+//! struct Inventory { locks: MemoryLocks, stock: MemorySink }
+//!
+//! impl HasLocks for Inventory {
+//!     fn locks(&self) -> &dyn LockService { &self.locks }
+//! }
+//!
+//! impl Inventory {
+//!     #[fenced(lock = "/locks/inventory/<sku>", timeout = "3s")]
+//!     async fn restock(&self, guard: FencedGuard<'_>, sku: &str) -> Result<i64, OrderError> {
+//!         let request = Request::new("delivery-1", sku);
+//!         let more = MemoryWrite::add(sku, 5);
+//!         Ok(guard.fence(&self.stock).write(&request, more).await?.into_answer())
+//!     }
+//! }
+//!
+//! # #[derive(Debug)] struct OrderError;
+//! # impl From<LockError> for OrderError { fn from(_: LockError) -> Self { Self } }
+//! # impl From<SinkError> for OrderError { fn from(_: SinkError) -> Self { Self } }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), OrderError> {
+//! let inventory = Inventory { locks: MemoryLocks::new(), stock: MemorySink::new() };
+//! assert_eq!(inventory.restock("sku-4711").await?, 5);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to have | use | feature |
+//! |---|---|---|
+//! | locks kept by ZooKeeper | `ZkLocks` | `zookeeper` |
+//! | locks in a file, for the processes of one machine | `SqliteLocks` | `sqlite` (default) |
+//! | locks in memory, for tests | [`MemoryLocks`] | |
+//! | writes to PostgreSQL | `PgSink` | `postgres` |
+//! | writes to a SQLite file | `SqliteSink` | `sqlite` (default) |
+//! | writes to counters in memory, for tests | [`MemorySink`] | |
+//! | a lock service or a sink of your own | [`LockService`], [`FencingSink`] | `testing` checks it |
 
 pub use fenced_core::*;
 pub use fenced_macros::{LockSegment, fenced};
@@ -13,9 +57,16 @@ pub use fenced_zk as zookeeper;
 /// What a service that uses `#[fenced]` names.
 pub mod prelude {
     pub use fenced_core::{
-        FencedGuard, FencingSink, HasLocks, LockError, LockSegment, LockService, Request, SinkError,
+        Fenced, FencedGuard, FencingSink, HasLocks, LockError, LockSegment, LockService, Outcome,
+        Request, SinkError, section,
     };
     pub use fenced_macros::{LockSegment, fenced};
+    #[cfg(feature = "postgres")]
+    pub use fenced_postgres::{Begin, PgFenced, PgSink, PgTx};
+    #[cfg(feature = "sqlite")]
+    pub use fenced_sqlite::{SqliteFenced, SqliteLocks, SqliteSink};
+    #[cfg(feature = "zookeeper")]
+    pub use fenced_zk::ZkLocks;
 }
 
 /// What the expansion of `#[fenced]` names; no part of the public API.
@@ -25,3 +76,7 @@ pub mod __private {
     pub use std::borrow::Cow;
     pub use std::time::Duration;
 }
+
+#[cfg(all(doctest, feature = "postgres", feature = "sqlite", feature = "zookeeper"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -31,7 +31,8 @@ mod postgres {
     pub(crate) async fn stock(url: &str) -> Result<Stock, Failure> {
         let manager = Manager::new(url.parse()?, NoTls);
         let pool = Pool::builder(manager).max_size(4).build()?;
-        migrate(&pool.get().await?).await?;
+        let client = pool.get().await?;
+        migrate(&client).await?;
         Ok(Stock {
             sales: Box::new(PgSink::new(pool.clone())),
             shelf: Box::new(PgShelf(pool)),
