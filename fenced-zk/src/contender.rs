@@ -99,7 +99,7 @@ impl Contender<'_> {
     async fn list(&mut self) -> Next {
         self.epoch = self.session.connected().await;
         let listed = self.session.client.list_children(self.node.directory());
-        match listed.await {
+        match self.session.answer(listed).await {
             Ok(children) => self.look(&children).await,
             Err(Error::NoNode) => Next::Gone,
             Err(error) if self.session.judge(&error) == Failure::Refused => {
@@ -172,7 +172,7 @@ impl Contender<'_> {
         let read = tokio::select! {
             biased;
             seen = self.watch.see() => return Err(self.saw(seen)),
-            read = async { client.get_and_watch_data(&path).await } => read,
+            read = async { self.session.answer(client.get_and_watch_data(&path)).await } => read,
         };
         match read {
             Ok((data, _, watcher)) => {

@@ -25,7 +25,7 @@ pub(crate) struct Node {
 /// A place in the queue.
 pub(crate) struct Entry {
     pub(crate) node: Node,
-    /// When the request was sent that proved the node.
+    /// When the create was sent.
     pub(crate) sent: Instant,
     /// The connection that answered.
     pub(crate) epoch: u64,
@@ -88,6 +88,8 @@ pub(crate) async fn enter(
         label: label.as_bytes(),
     };
     let mut uncertain = false;
+    // A quorum has answered, or would have, at this time or later.
+    let mut sent = Instant::now();
     let mut pause = Pause::default();
     loop {
         let epoch = tokio::select! {
@@ -95,13 +97,13 @@ pub(crate) async fn enter(
             epoch = session.connected() => epoch,
             () = serving.deserted(), if !uncertain => return Err(NoEntry::Deserted),
         };
-        let sent = Instant::now();
         let entered = if uncertain {
             attempt.find().await
         } else if serving.is_deserted() {
             return Err(NoEntry::Deserted);
         } else {
-            attempt.create().await
+            sent = Instant::now();
+            attempt.create(sent).await
         };
         match entered {
             Ok(Some((node, children))) => {
@@ -131,15 +133,14 @@ type Entered = Option<(Node, Option<Vec<String>>)>;
 
 impl Attempt<'_> {
     /// Sends both requests at once. `None` if there was no effect, and the next try may have one.
-    async fn create(&self) -> Result<Entered, Trouble> {
+    async fn create(&self, sent: Instant) -> Result<Entered, Trouble> {
         let Session { client, .. } = self.session;
-        let sent = Instant::now();
         let mode = CreateMode::EphemeralSequential;
         let options = self.session.settings.create(mode);
         let create = client.create(&self.prefix, self.label, &options);
         let list = client.list_children(self.directory);
-        let created = create.await;
-        let children = list.await;
+        let created = self.session.answer(create).await;
+        let children = self.session.answer(list).await;
         match created {
             Ok((stat, sequence)) => {
                 self.session.prove(sent);
@@ -168,7 +169,8 @@ impl Attempt<'_> {
         let Session { client, .. } = self.session;
         let sync = client.sync(self.directory);
         let list = client.list_children(self.directory);
-        let (synced, listed) = (sync.await, list.await);
+        let synced = self.session.answer(sync).await;
+        let listed = self.session.answer(list).await;
         let children = match (synced, listed) {
             (Err(Error::NoNode), _) | (_, Err(Error::NoNode)) => return Ok(None),
             (Ok(()), Ok(children)) => children,
@@ -182,7 +184,7 @@ impl Attempt<'_> {
             return Ok(None);
         };
         let path = format!("{}/{name}", self.directory);
-        match client.check_stat(&path).await {
+        match self.session.answer(client.check_stat(&path)).await {
             Ok(None) => Ok(None),
             Ok(Some(stat)) => {
                 let node = self.take(path, &stat)?;

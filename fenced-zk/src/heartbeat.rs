@@ -72,8 +72,7 @@ pub(crate) async fn check(session: &Session, nodes: &[Arc<str>]) -> Result<(), C
             .add_check_version(node, ANY_VERSION)
             .map_err(|_| Checked::Unknown)?;
     }
-    let answer = checks.commit();
-    match answer.await {
+    match session.answer(checks.commit()).await {
         Ok(_) => Ok(()),
         Err(MultiWriteError::OperationFailed {
             index,

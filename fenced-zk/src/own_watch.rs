@@ -97,7 +97,8 @@ impl OwnWatch {
         let path = Arc::clone(&self.node.path);
         Box::pin(async move {
             session.connected().await;
-            session.client.get_and_watch_data(&path).await
+            let read = session.client.get_and_watch_data(&path);
+            session.answer(read).await
         })
     }
 }

@@ -85,7 +85,8 @@ async fn verify(session: &Session) -> Result<(), LossReason> {
         if nodes.is_empty() {
             return Ok(());
         }
-        match session.client.list_ephemerals("/").await {
+        let owned = session.client.list_ephemerals("/");
+        match session.answer(owned).await {
             Ok(owned) => return compare(session, nodes, owned.into_iter().collect()).await,
             Err(Error::Unimplemented) => return look_at_each(session, nodes, false).await,
             Err(error) if session.judge(&error) == Failure::Over => {
@@ -116,7 +117,7 @@ async fn look_at_each(
 ) -> Result<(), LossReason> {
     for node in nodes {
         let stat = loop {
-            match session.client.check_stat(&node).await {
+            match session.answer(session.client.check_stat(&node)).await {
                 Ok(stat) => break stat,
                 Err(error) if session.judge(&error) == Failure::Over => {
                     return Err(LossReason::SessionExpired);

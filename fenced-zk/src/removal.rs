@@ -27,7 +27,7 @@ pub(crate) fn remove(
     let owner = Arc::clone(session);
     session.spawn(async move {
         let first = match sent {
-            Some(sent) => Some(sent.await),
+            Some(sent) => Some(owner.answer(sent).await),
             None => None,
         };
         let released = confirm(&owner, &node, first).await;
@@ -62,6 +62,7 @@ async fn confirm(session: &Session, node: &Node, first: Option<Result<(), Error>
                 session.connected().await;
             }
         }
-        answer = Some(session.client.delete(&node.path, None).await);
+        let delete = session.client.delete(&node.path, None);
+        answer = Some(session.answer(delete).await);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fenced_core::{LeaseControl, LossReason};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use zookeeper_client::{Client, Error};
 
 use crate::failure::Failure;
@@ -120,6 +120,15 @@ impl Session {
             epoch,
         };
         let _ = link.wait_for(|link| *link != undisturbed).await;
+    }
+
+    /// Waits for the answer to a request, which on its own may never come.
+    pub(crate) async fn answer<T, E: From<Error>>(
+        &self,
+        request: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let answer = timeout(self.timeout() / 3, request).await;
+        answer.unwrap_or_else(|_| Err(Error::Timeout.into()))
     }
 
     /// Takes note of a request that failed; says what that means for it.

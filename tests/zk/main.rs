@@ -1,0 +1,10 @@
+//! The ZooKeeper lock against real servers.
+
+mod cancel;
+mod conformance;
+mod faults;
+mod interop;
+mod operations;
+mod queue;
+mod servers;
+mod setup;
