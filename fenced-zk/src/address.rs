@@ -1,5 +1,7 @@
 //! Connect strings: `host1:2181,host2:2181/chroot`.
 
+use std::collections::HashSet;
+
 use fenced_core::LockPath;
 
 use crate::ZkError;
@@ -13,6 +15,11 @@ pub(crate) struct Address {
 }
 
 impl Address {
+    /// The ports of the servers.
+    pub(crate) fn ports(&self) -> HashSet<u16> {
+        self.servers.split(',').filter_map(port).collect()
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, ZkError> {
         let text = text.trim();
         let unusable = |why: &str| Err(ZkError::Options(format!("the address {text:?} {why}")));
@@ -45,16 +52,24 @@ pub(crate) fn folder(path: &str) -> Result<String, ZkError> {
 }
 
 fn is_server(server: &str) -> bool {
+    let (host, _) = split(server);
+    let is_host = |c: char| c.is_alphanumeric() || "-._[]:%".contains(c);
+    !host.is_empty() && host.chars().all(is_host) && port(server).is_some()
+}
+
+fn port(server: &str) -> Option<u16> {
+    split(server).1.parse().ok().filter(|port| *port != 0)
+}
+
+fn split(server: &str) -> (&str, &str) {
     let server = server
         .strip_prefix("tcp+tls://")
         .or_else(|| server.strip_prefix("tcp://"))
         .unwrap_or(server);
-    let (host, port) = match server.rsplit_once(':') {
+    match server.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),
         _ => (server, "2181"),
-    };
-    let is_host = |c: char| c.is_alphanumeric() || "-._[]:%".contains(c);
-    !host.is_empty() && host.chars().all(is_host) && port.parse::<u16>().is_ok_and(|port| port != 0)
+    }
 }
 
 #[cfg(test)]

@@ -227,7 +227,8 @@ impl Contender<'_> {
         if self.sent.elapsed() > self.session.timeout() / 3 {
             let sent = Instant::now();
             let nodes = [Arc::clone(&self.node.path)];
-            match heartbeat::check(self.session, &nodes).await {
+            let checked = heartbeat::check(self.session, &nodes);
+            match self.session.answer(checked).await {
                 Ok(()) => {
                     self.session.prove(sent);
                     self.sent = sent;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fenced_core::LossReason;
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
 use zookeeper_client::{Error, MultiWriteError};
 
 use crate::session::Session;
 
-/// Sends a heartbeat every third of the timeout, while something is held.
-pub(crate) async fn heartbeat(session: &Session) -> Infallible {
-    let interval = session.timeout() / 3;
+/// Sends a heartbeat about every third of the timeout, never sooner, while something is held.
+pub(crate) async fn heartbeat(session: &Arc<Session>) -> Infallible {
+    let interval = session.timeout() * 7 / 20;
     let mut last = None;
     loop {
         let Some(proof) = session.oldest_proof() else {
@@ -27,15 +27,17 @@ pub(crate) async fn heartbeat(session: &Session) -> Infallible {
         session.connected().await;
         let nodes = session.held().into_keys().collect();
         last = Some(Instant::now());
-        beat(session, nodes).await;
+        // A late answer is as good as it was when its request was sent.
+        session.spawn(beat(Arc::clone(session), nodes));
     }
 }
 
 /// Checks all nodes; without those that are gone, once more.
-async fn beat(session: &Session, mut nodes: Vec<Arc<str>>) {
+async fn beat(session: Arc<Session>, mut nodes: Vec<Arc<str>>) {
     while !nodes.is_empty() {
         let sent = Instant::now();
-        match check(session, &nodes).await {
+        let checked = timeout(session.timeout(), check(&session, &nodes)).await;
+        match checked.unwrap_or(Err(Checked::Unknown)) {
             Ok(()) => {
                 session.prove(sent);
                 for node in &nodes {
@@ -61,6 +63,12 @@ pub(crate) enum Checked {
     Unknown,
 }
 
+impl From<Error> for Checked {
+    fn from(_: Error) -> Self {
+        Self::Unknown
+    }
+}
+
 /// A peer that asks for the lock writes to the node, so its version says nothing.
 const ANY_VERSION: i32 = -1;
 
@@ -72,7 +80,7 @@ pub(crate) async fn check(session: &Session, nodes: &[Arc<str>]) -> Result<(), C
             .add_check_version(node, ANY_VERSION)
             .map_err(|_| Checked::Unknown)?;
     }
-    match session.answer(checks.commit()).await {
+    match checks.commit().await {
         Ok(_) => Ok(()),
         Err(MultiWriteError::OperationFailed {
             index,

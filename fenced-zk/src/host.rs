@@ -16,6 +16,7 @@ use crate::contender;
 use crate::events::{Events, SessionEvent};
 use crate::heartbeat::heartbeat;
 use crate::lines::{LineKey, Lines};
+use crate::nodelay;
 use crate::pump::pump;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -255,6 +256,7 @@ async fn open(settings: &Settings, status: &Status) -> Result<Client, Error> {
         let error = match timeout(limit, connecting).await {
             Ok(Ok(client)) => {
                 *locked(&status.trouble) = None;
+                nodelay::on_connections_to(settings.address.ports()).await;
                 return Ok(client);
             }
             Ok(Err(error)) => error,

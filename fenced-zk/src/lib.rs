@@ -16,6 +16,7 @@ mod label;
 mod lines;
 mod locks;
 mod name;
+mod nodelay;
 mod own_watch;
 mod parents;
 mod pump;

@@ -10,6 +10,7 @@ use zookeeper_client::{Error, SessionState, StateWatcher};
 
 use crate::events::{Events, SessionEvent};
 use crate::failure::Failure;
+use crate::nodelay;
 use crate::session::Session;
 
 /// Follows the connection until the session is over, and says why it is.
@@ -26,6 +27,8 @@ pub(crate) async fn pump(
             SessionState::SyncConnected => {
                 // Maybe the state between two of these went by unseen.
                 suspect(session, events);
+                let ports = session.settings.address.ports();
+                session.spawn(nodelay::on_connections_to(ports));
                 tokio::select! {
                     outcome = verify(session) => if let Err(reason) = outcome {
                         return reason;

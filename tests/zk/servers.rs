@@ -151,10 +151,10 @@ fn a_blocked_runtime_hides_no_loss_and_stops_no_heartbeat() {
         .unwrap();
     runtime.block_on(async {
         let ground = Ground::shared().await;
-        let builder = ground.builder().session_timeout(Duration::from_secs(1));
+        let builder = ground.builder().session_timeout(Duration::from_secs(3));
         let locks = builder.connect(&ground.server).await.unwrap();
         let lease = acquire(&locks, &path("blocked")).await;
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(6));
         assert_eq!(lease.loss(), None);
         lease.release().await.unwrap();
     });
