@@ -7,4 +7,6 @@ mod interop;
 mod operations;
 mod queue;
 mod servers;
+mod sessions;
 mod setup;
+mod wire;

@@ -74,6 +74,14 @@ impl Ground {
         .await
     }
 
+    /// The session of whoever is first in a lock's queue.
+    pub(crate) async fn owner(&self, path: &LockPath) -> i64 {
+        let queue = self.queue(path).await;
+        let node = format!("{}/{}", self.directory(path), queue[0]);
+        let stat = self.admin.check_stat(&node).await.expect("a stat");
+        stat.expect("the node is there").ephemeral_owner
+    }
+
     /// Deletes a contender, as an administrator would.
     pub(crate) async fn delete(&self, path: &LockPath, name: &str) {
         let node = format!("{}/{name}", self.directory(path));
