@@ -29,7 +29,11 @@ pub(crate) async fn commit(
     let done = in_order(tx.execute(&record, &row), tx.batch_execute("COMMIT")).await;
     match ended(&mut tx, done) {
         Committed::Yes => Ok(Outcome::Applied(answer)),
-        Committed::No(error) if refusal::is_twin(&error) => stored(&tx, request).await,
+        Committed::No(error) if refusal::is_twin(&error) => {
+            // Where the row was refused before COMMIT could be sent.
+            tx.roll_back();
+            stored(&tx, request).await
+        }
         Committed::No(error) => Err(refusal::refused(error, fence)),
         Committed::Unknown => Err(request.ambiguous()),
     }

@@ -57,6 +57,14 @@ impl PgTx {
         done
     }
 
+    /// Rolls back, unless it has ended: before whatever is sent next.
+    pub(crate) fn roll_back(&mut self) {
+        if self.is_open {
+            self.is_open = false;
+            send(self.connection.batch_execute("ROLLBACK"));
+        }
+    }
+
     /// COMMIT was answered, one way or the other.
     pub(crate) fn ended(&mut self) {
         self.is_open = false;
@@ -73,9 +81,7 @@ impl Deref for PgTx {
 
 impl Drop for PgTx {
     fn drop(&mut self) {
-        if self.is_open {
-            send(self.connection.batch_execute("ROLLBACK"));
-        }
+        self.roll_back();
     }
 }
 

@@ -12,4 +12,5 @@ mod holder;
 mod idempotency;
 mod migration;
 mod own;
+mod round_trips;
 mod transactions;

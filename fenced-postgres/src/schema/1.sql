@@ -46,22 +46,21 @@ DECLARE
     lowest bigint;
 BEGIN
     FOR attempt IN 1..2 LOOP
-        SELECT * INTO newest FROM fenced.fence WHERE resource = target;
-        IF NOT FOUND THEN
-            IF current_setting('transaction_isolation') = 'read committed' THEN
-                SELECT token INTO lowest FROM fenced.floor;
-            ELSE
-                -- A snapshot may be older than the floor; the lock fails then.
-                SELECT token INTO lowest FROM fenced.floor FOR SHARE;
-            END IF;
-            newest.token := 0;
-            newest.shared := 0;
-            IF mine < lowest THEN
-                PERFORM fenced.refuse('ZF001', 'stale fencing token', lowest::text);
-            ELSIF lowest > 0 AND mine - lowest > max_step THEN
-                PERFORM fenced.refuse('ZF003', 'implausible fencing token', lowest::text);
-            END IF;
+        -- One that is stale finds nothing to raise, and so does not wait for newer holders.
+        IF is_shared THEN
+            UPDATE fenced.fence SET shared = mine, claimed_at = clock_timestamp()
+            WHERE resource = target AND token < mine AND shared < mine
+                AND (max_step IS NULL OR mine - greatest(token, shared) <= max_step);
         ELSE
+            UPDATE fenced.fence SET token = mine, claimed_at = clock_timestamp()
+            WHERE resource = target AND token < mine AND shared < mine
+                AND (max_step IS NULL OR mine - greatest(token, shared) <= max_step);
+        END IF;
+        IF FOUND THEN
+            RETURN true;
+        END IF;
+        SELECT * INTO newest FROM fenced.fence WHERE resource = target;
+        IF FOUND THEN
             lowest := greatest(newest.token, newest.shared);
             IF newest.token > mine OR (newest.shared > mine AND NOT is_shared) THEN
                 PERFORM fenced.refuse('ZF001', 'stale fencing token', lowest::text);
@@ -70,20 +69,26 @@ BEGIN
             ELSIF mine - lowest > max_step THEN
                 PERFORM fenced.refuse('ZF003', 'implausible fencing token', lowest::text);
             END IF;
-        END IF;
-        IF is_shared THEN
-            INSERT INTO fenced.fence AS fence (resource, shared) VALUES (target, mine)
-            ON CONFLICT (resource) DO UPDATE SET shared = EXCLUDED.shared, claimed_at = clock_timestamp()
-            WHERE fence.token < EXCLUDED.shared AND fence.shared < EXCLUDED.shared;
         ELSE
-            INSERT INTO fenced.fence AS fence (resource, token) VALUES (target, mine)
-            ON CONFLICT (resource) DO UPDATE SET token = EXCLUDED.token, claimed_at = clock_timestamp()
-            WHERE fence.token < EXCLUDED.token AND fence.shared < EXCLUDED.token;
+            IF current_setting('transaction_isolation') = 'read committed' THEN
+                SELECT token INTO lowest FROM fenced.floor;
+            ELSE
+                -- A snapshot may be older than the floor; the lock fails then.
+                SELECT token INTO lowest FROM fenced.floor FOR SHARE;
+            END IF;
+            IF mine < lowest THEN
+                PERFORM fenced.refuse('ZF001', 'stale fencing token', lowest::text);
+            ELSIF lowest > 0 AND mine - lowest > max_step THEN
+                PERFORM fenced.refuse('ZF003', 'implausible fencing token', lowest::text);
+            END IF;
+            INSERT INTO fenced.fence (resource, token, shared)
+            VALUES (target, CASE WHEN is_shared THEN 0 ELSE mine END, CASE WHEN is_shared THEN mine ELSE 0 END)
+            ON CONFLICT (resource) DO NOTHING;
+            IF FOUND THEN
+                RETURN true;
+            END IF;
         END IF;
-        IF FOUND THEN
-            RETURN true;
-        END IF;
-        -- Another claim came first; the next look says whose.
+        -- Another claim came first; the next attempt sees it.
     END LOOP;
     RAISE EXCEPTION USING ERRCODE = '40001', MESSAGE = 'the fence changed while it was claimed';
 END $$;
