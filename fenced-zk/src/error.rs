@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use fenced_core::BoxError;
+use fenced_core::{BoxError, LockPath};
 
 /// Why there is no session with the ensemble.
 #[derive(Debug, thiserror::Error)]
@@ -42,4 +42,48 @@ pub enum ZkError {
         /// The session timeout.
         timeout: Duration,
     },
+}
+
+/// Why a lock's queue could not be looked at or changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InspectError {
+    /// No contender of this lock was created by that transaction, or it has left.
+    #[error(
+        "the lock `{path}` has no contender that the transaction {czxid} created: it has left, so look at the queue again"
+    )]
+    #[non_exhaustive]
+    NotThere {
+        /// The lock.
+        path: LockPath,
+        /// The transaction.
+        czxid: i64,
+    },
+    /// The server could not be asked, or refused.
+    #[error(
+        "ZooKeeper did not do as asked at `{node}` ({cause}): if it was a removal, look whether it is done"
+    )]
+    #[non_exhaustive]
+    Failed {
+        /// The node.
+        node: String,
+        /// What was seen.
+        cause: BoxError,
+    },
+    /// There is no session, or it ended before the answer.
+    #[error("there is no session with ZooKeeper at present: try again once it is connected")]
+    NoSession,
+}
+
+impl InspectError {
+    pub(crate) fn failed(node: &str, cause: zookeeper_client::Error) -> Self {
+        Self::Failed {
+            node: node.to_owned(),
+            cause: cause.into(),
+        }
+    }
+
+    pub(crate) fn too_late() -> Self {
+        Self::failed("/", zookeeper_client::Error::Timeout)
+    }
 }

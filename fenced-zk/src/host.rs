@@ -110,8 +110,11 @@ impl Host {
 impl Status {
     /// Whether the server answers, as far as is known.
     pub(crate) fn is_connected(&self) -> bool {
-        let session = locked(&self.session).upgrade();
-        session.is_some_and(|session| session.link().connected)
+        self.session().is_some_and(|it| it.link().connected)
+    }
+
+    pub(crate) fn session(&self) -> Option<Arc<Session>> {
+        locked(&self.session).upgrade()
     }
 
     /// What was seen last.

@@ -12,6 +12,7 @@ mod failure;
 mod heartbeat;
 mod holder;
 mod host;
+mod inspect;
 mod label;
 mod lines;
 mod locks;
@@ -27,6 +28,7 @@ mod session;
 mod settings;
 
 pub use builder::{ZkAcl, ZkBuilder};
-pub use error::ZkError;
+pub use error::{InspectError, ZkError};
 pub use events::{SessionEvent, SessionEvents};
+pub use inspect::{Contender, ContenderKind, Inspection};
 pub use locks::ZkLocks;

@@ -1,9 +1,10 @@
 use std::fmt;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fenced_core::{Lease, LockError, LockRequest, LockService, Mode, ServiceId};
+use fenced_core::{Lease, LockError, LockPath, LockRequest, LockService, Mode, ServiceId};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout_at;
 use zookeeper_client::Error;
@@ -11,8 +12,9 @@ use zookeeper_client::Error;
 use crate::events::{Events, SessionEvent, SessionEvents};
 use crate::host::{Host, Shared, Status};
 use crate::lines::{LineKey, Place, Request};
+use crate::session::Session;
 use crate::settings::Settings;
-use crate::{ZkBuilder, ZkError};
+use crate::{Contender, InspectError, Inspection, ZkBuilder, ZkError, inspect};
 
 /// Locks that a ZooKeeper ensemble keeps.
 ///
@@ -127,6 +129,69 @@ impl ZkLocks {
             waited: began.elapsed(),
             timeout: shared.settings.session_timeout,
         })
+    }
+
+    /// Looks at the queue of a lock, without standing in it.
+    ///
+    /// # Errors
+    /// [`InspectError::NoSession`] and [`InspectError::Failed`].
+    ///
+    /// # Cancel safety
+    /// Nothing is changed.
+    pub async fn inspect(&self, path: &LockPath) -> Result<Inspection, InspectError> {
+        let path = path.clone();
+        self.on_session(|session| async move { inspect::inspect(&session, &path).await })
+            .await
+    }
+
+    /// Removes a contender of a lock, be it ours or not: the very one that
+    /// the transaction [`czxid`](crate::Contender::czxid) created, and no other.
+    ///
+    /// For a holder that is dead although its session is not. If it lives, it learns that it has
+    /// lost the lock, and the resources refuse what it still sends. Who, when, which and why is
+    /// written below `<root>/fenced/audit` in the same transaction, and shown by
+    /// [`inspect`](Self::inspect).
+    ///
+    /// # Errors
+    /// [`InspectError::NotThere`], [`InspectError::NoSession`] and [`InspectError::Failed`].
+    ///
+    /// # Cancel safety
+    /// What was sent is done.
+    pub async fn break_lock(
+        &self,
+        path: &LockPath,
+        czxid: i64,
+        reason: &str,
+    ) -> Result<Contender, InspectError> {
+        let (path, reason) = (path.clone(), reason.to_owned());
+        self.on_session(|session| async move {
+            inspect::break_lock(&session, &path, czxid, &reason).await
+        })
+        .await
+    }
+
+    /// Runs a task on the thread of a session, within the connect timeout.
+    async fn on_session<T, F>(
+        &self,
+        task: impl FnOnce(Arc<Session>) -> F,
+    ) -> Result<T, InspectError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, InspectError>> + Send + 'static,
+    {
+        let status = self.inner.status(Some(0));
+        let session = status.and_then(|it| it.session());
+        let session = session.ok_or(InspectError::NoSession)?;
+        let (sender, answer) = oneshot::channel();
+        let task = task(Arc::clone(&session));
+        let limit = session.settings.connect_timeout;
+        session.spawn(async move {
+            let done = tokio::time::timeout(limit, task).await;
+            // Whoever asked may have gone.
+            let _ = sender.send(done.unwrap_or_else(|_| Err(InspectError::too_late())));
+        });
+        drop(session);
+        answer.await.unwrap_or(Err(InspectError::NoSession))
     }
 
     /// Stops granting, lets those who hold a lock finish within `grace`, then

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fenced_core::{LeaseControl, LossReason};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -23,6 +24,7 @@ pub(crate) struct Session {
     pub(crate) first_held: Notify,
     over: watch::Sender<Option<LossReason>>,
     tasks: Mutex<JoinSet<()>>,
+    runtime: Handle,
 }
 
 /// Whether requests reach the server, and how often that changed.
@@ -68,6 +70,7 @@ impl Session {
             first_held: Notify::new(),
             over: watch::Sender::new(None),
             tasks: Mutex::default(),
+            runtime: Handle::current(),
         }
     }
 
@@ -249,7 +252,8 @@ impl Session {
                 self.end(LossReason::SessionExpired);
             }
         }
-        tasks.spawn(task);
+        // Whoever calls may be on another runtime.
+        tasks.spawn_on(task, &self.runtime);
     }
 
     /// Whether no task runs.

@@ -3,6 +3,7 @@
 mod cancel;
 mod conformance;
 mod faults;
+mod inspecting;
 mod interop;
 mod operations;
 mod queue;

@@ -1,9 +1,9 @@
 //! Sessions that end, are replaced, or are too small for what is watched.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fenced::LossReason;
-use fenced::zookeeper::{SessionEvent, SessionEvents};
+use fenced::zookeeper::{SessionEvent, SessionEvents, ZkError, ZkLocks};
 use fenced_tests::{Operation, Proxy, shared};
 use futures::future::join_all;
 
@@ -83,7 +83,38 @@ async fn more_watches_than_one_session_bears_take_several() {
     for released in join_all(leases.into_iter().map(fenced::Lease::release)).await {
         released.unwrap();
     }
-    proxy.forget_requests();
-    locks.close().await.unwrap();
-    assert_eq!(proxy.count(Operation::Multi), 0);
+}
+
+/// One of the addresses has no route, so that trying it fails at once.
+#[tokio::test]
+async fn a_network_without_a_route_is_given_up() {
+    let ground = Ground::shared().await;
+    let proxy = Proxy::zookeeper(shared::zookeeper_address()).unwrap();
+    let timeout = Duration::from_secs(2);
+    let builder = ground.builder().session_timeout(timeout);
+    let address = format!("{},[2001:db8::1]:2181", proxy.address());
+    let locks = builder.connect(&address).await.unwrap();
+    let mut events = locks.events();
+    let lease = acquire(&locks, &path("no-route")).await;
+    let started = Instant::now();
+    proxy.refuse().await;
+    proxy.cut().await;
+    let loss = soon("the loss", lease.lost()).await;
+    assert_eq!(loss.reason, LossReason::DeadlinePassed);
+    assert_eq!(over(&mut events).await, LossReason::SessionExpired);
+    assert!(started.elapsed() < timeout * 3, "{:?}", started.elapsed());
+    proxy.accept().await;
+    let next = acquire(&locks, &path("no-route")).await;
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn no_route_at_all_is_told_in_time() {
+    let started = Instant::now();
+    let builder = ZkLocks::builder()
+        .session_timeout(Duration::from_millis(400))
+        .connect_timeout(Duration::from_secs(2));
+    let error = builder.connect("[2001:db8::1]:2181").await.unwrap_err();
+    assert!(matches!(error, ZkError::Unreachable { .. }), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(5));
 }

@@ -41,11 +41,7 @@ fn password(session: i64) -> [u8; 16] {
     let mut bytes = [0; 16];
     for word in bytes.chunks_mut(4) {
         seed = seed.wrapping_mul(MULTIPLIER).wrapping_add(0xB) & MASK;
-        let next = i32::try_from((seed >> 16) & 0xFFFF_FFFF).unwrap_or_else(|_| {
-            let wide = (seed >> 16) & 0xFFFF_FFFF;
-            i32::try_from(wide - (1 << 32)).expect("the upper half is negative")
-        });
-        word.copy_from_slice(&next.to_le_bytes());
+        word.copy_from_slice(&(seed >> 16).to_le_bytes()[..4]);
     }
     bytes
 }

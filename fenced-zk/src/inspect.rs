@@ -1,0 +1,203 @@
+//! Who stands in a lock's queue, and how an operator removes one of them.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fenced_core::LockPath;
+use zookeeper_client::{Client, CreateMode, Error, MultiWriteError};
+
+use crate::name::{self, Kind};
+use crate::session::Session;
+use crate::{InspectError, label};
+
+/// What stands in the directory of a lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The queue, the holder first.
+    pub contenders: Vec<Contender>,
+    /// Children that are no contenders. Some of them block Curator's recipes, none of them us.
+    pub foreign: Vec<String>,
+    /// Who was removed by [`break_lock`](crate::ZkLocks::break_lock), the latest last; at most a
+    /// hundred.
+    pub broken: Vec<String>,
+}
+
+/// One place in a lock's queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Contender {
+    /// The name of its node.
+    pub name: String,
+    /// Which recipe made it.
+    pub kind: ContenderKind,
+    /// Its number in the queue.
+    pub sequence: i64,
+    /// The id of the transaction that created it: its token, once it holds the lock.
+    pub czxid: i64,
+    /// The session it ends with; zero if it does not end with any.
+    pub session: i64,
+    /// Who it says it is. Text of another process, to be shown and not to be trusted.
+    pub label: Option<String>,
+    /// How long it has been there, by the clocks of the server and of this machine.
+    pub age: Duration,
+}
+
+/// A recipe that queues in a lock's directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ContenderKind {
+    /// A lock of ours, or Curator's mutex.
+    Lock,
+    /// Curator's leader latch.
+    Latch,
+    /// A lock or writer of Kazoo's.
+    KazooLock,
+    /// A reader of Kazoo's.
+    KazooReader,
+    /// A shared lock of ours, or a reader of Curator's.
+    Reader,
+    /// A writer of Curator's.
+    Writer,
+}
+
+const AUDIT_SHOWN: usize = 100;
+
+/// Looks at a lock's queue without standing in it.
+pub(crate) async fn inspect(
+    session: &Arc<Session>,
+    path: &LockPath,
+) -> Result<Inspection, InspectError> {
+    session.connected().await;
+    let client = &session.client;
+    let directory = session.settings.directory(path.as_str());
+    let mut inspection = Inspection::default();
+    for child in children(client, &directory).await? {
+        let Some(place) = name::Contender::parse(&child) else {
+            inspection.foreign.push(child);
+            continue;
+        };
+        let node = format!("{directory}/{child}");
+        match client.get_data(&node).await {
+            Ok((data, stat)) => inspection.contenders.push(Contender {
+                kind: place.kind.into(),
+                sequence: place.sequence,
+                czxid: stat.czxid,
+                session: stat.ephemeral_owner,
+                label: label::read(&data),
+                age: age(stat.ctime),
+                name: child,
+            }),
+            // It has left meanwhile.
+            Err(Error::NoNode) => {}
+            Err(error) => return Err(InspectError::failed(&node, error)),
+        }
+    }
+    inspection
+        .contenders
+        .sort_by_key(|it| (it.sequence, it.czxid));
+    inspection.broken = audit(session, path).await?;
+    Ok(inspection)
+}
+
+/// Deletes the contender that this transaction created, and writes down that it did.
+pub(crate) async fn break_lock(
+    session: &Arc<Session>,
+    path: &LockPath,
+    czxid: i64,
+    reason: &str,
+) -> Result<Contender, InspectError> {
+    let queue = inspect(session, path).await?.contenders;
+    let found = queue.into_iter().find(|it| it.czxid == czxid);
+    let contender = found.ok_or_else(|| InspectError::NotThere {
+        path: path.clone(),
+        czxid,
+    })?;
+    let settings = &session.settings;
+    let folder = audit_folder(session, path);
+    let lasting = settings.create(CreateMode::Persistent);
+    let made = session.client.mkdir(&folder, &lasting).await;
+    made.map_err(|error| InspectError::failed(&folder, error))?;
+    let node = format!("{}/{}", settings.directory(path.as_str()), contender.name);
+    let entry = entry(&contender, &settings.owner, reason);
+    let entries = settings.create(CreateMode::PersistentSequential);
+    let mut both = session.client.new_multi_writer();
+    both.add_delete(&node, None)
+        .and_then(|()| both.add_create(&format!("{folder}/"), entry.as_bytes(), &entries))
+        .map_err(|error| InspectError::failed(&node, error))?;
+    match both.commit().await {
+        Ok(_) => Ok(contender),
+        Err(MultiWriteError::OperationFailed {
+            index: 0,
+            source: Error::NoNode,
+        }) => Err(InspectError::NotThere {
+            path: path.clone(),
+            czxid,
+        }),
+        Err(error) => Err(InspectError::failed(&node, error.into())),
+    }
+}
+
+fn entry(contender: &Contender, owner: &str, reason: &str) -> String {
+    let Contender {
+        name,
+        czxid,
+        session,
+        ..
+    } = contender;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = now.unwrap_or_default().as_secs();
+    let label = contender.label.as_deref().unwrap_or_default();
+    let reason = label::bounded(reason);
+    format!(
+        "at {seconds} s since 1970, {owner:?} removed {name:?} (czxid {czxid}, session {session:#x}, label {label:?}): {reason}"
+    )
+}
+
+async fn audit(session: &Session, path: &LockPath) -> Result<Vec<String>, InspectError> {
+    let folder = audit_folder(session, path);
+    let mut names = children(&session.client, &folder).await?;
+    names.sort_unstable();
+    let mut entries = Vec::new();
+    for name in &names[names.len().saturating_sub(AUDIT_SHOWN)..] {
+        let node = format!("{folder}/{name}");
+        match session.client.get_data(&node).await {
+            Ok((data, _)) => entries.push(String::from_utf8_lossy(&data).into_owned()),
+            Err(Error::NoNode) => {}
+            Err(error) => return Err(InspectError::failed(&node, error)),
+        }
+    }
+    Ok(entries)
+}
+
+/// One folder for each lock, of which nobody ever takes a lock below.
+fn audit_folder(session: &Session, path: &LockPath) -> String {
+    let escaped = path.as_str().replace('%', "%25").replace('/', "%2F");
+    format!("{}/fenced/audit/{escaped}", session.settings.root)
+}
+
+async fn children(client: &Client, directory: &str) -> Result<Vec<String>, InspectError> {
+    match client.list_children(directory).await {
+        Err(Error::NoNode) => Ok(Vec::new()),
+        listed => listed.map_err(|error| InspectError::failed(directory, error)),
+    }
+}
+
+fn age(created: i64) -> Duration {
+    let created = Duration::from_millis(u64::try_from(created).unwrap_or_default());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().saturating_sub(created)
+}
+
+impl From<Kind> for ContenderKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Lock => Self::Lock,
+            Kind::Latch => Self::Latch,
+            Kind::KazooLock => Self::KazooLock,
+            Kind::KazooShared => Self::KazooReader,
+            Kind::Read => Self::Reader,
+            Kind::Write => Self::Writer,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What operators see and do.
+
+use std::time::Duration;
+
+use fenced::LossReason;
+use fenced::zookeeper::{ContenderKind, InspectError};
+use zookeeper_client::{Acls, CreateMode};
+
+use crate::setup::{Ground, acquire, path, soon};
+
+#[tokio::test]
+async fn the_queue_is_shown_in_order_with_its_strangers() {
+    let ground = Ground::shared().await;
+    let holder = ground.builder().owner("billing/3\u{1b}[2J");
+    let holder = holder.connect(&ground.server).await.unwrap();
+    let (other, path) = (ground.locks().await, path("inspected"));
+    let nobody = other.inspect(&path).await.unwrap();
+    assert!(nobody.contenders.is_empty() && nobody.foreign.is_empty());
+    let held = acquire(&holder, &path).await;
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let stranger = format!("{}/000-note", ground.directory(&path));
+    ground.admin.create(&stranger, b"", &options).await.unwrap();
+    let waiting = acquire(&other, &path);
+    let looking = async {
+        ground.queue_of(&path, 3).await;
+        let seen = holder.inspect(&path).await.unwrap();
+        held.release().await.unwrap();
+        seen
+    };
+    let (next, seen) = tokio::join!(waiting, looking);
+    assert_eq!(seen.foreign, ["000-note"]);
+    let [first, second] = &seen.contenders[..] else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(first.kind, ContenderKind::Lock);
+    assert_eq!(first.label.as_deref(), Some("billing/3[2J"));
+    assert!(first.sequence < second.sequence);
+    assert_eq!(second.czxid, next.token().get());
+    assert!(first.session != second.session && first.age < Duration::from_secs(60));
+}
+
+#[tokio::test]
+async fn breaking_a_lock_removes_the_very_one_and_is_written_down() {
+    let ground = Ground::shared().await;
+    let (holder, operator) = (ground.locks().await, ground.builder().owner("ops/anna"));
+    let operator = operator.connect(&ground.server).await.unwrap();
+    let path = path("broken");
+    let held = acquire(&holder, &path).await;
+    let czxid = held.token().get();
+    let missed = operator
+        .break_lock(&path, czxid + 1, "a typing error")
+        .await;
+    assert!(matches!(missed, Err(InspectError::NotThere { .. })));
+    assert_eq!(held.loss(), None);
+    let removed = operator
+        .break_lock(&path, czxid, "its machine\nis lost")
+        .await;
+    assert_eq!(removed.unwrap().czxid, czxid);
+    let loss = soon("the loss", held.lost()).await;
+    assert_eq!(loss.reason, LossReason::NodeDeleted);
+    let after = operator.inspect(&path).await.unwrap();
+    assert!(after.contenders.is_empty());
+    let [entry] = &after.broken[..] else {
+        panic!("{after:?}");
+    };
+    for part in ["ops/anna", "its machineis lost", &czxid.to_string()] {
+        assert!(entry.contains(part), "{entry}");
+    }
+}
