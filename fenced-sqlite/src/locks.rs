@@ -24,6 +24,9 @@ use crate::{OpenError, busy, database};
 /// of the data holds up no lease. Leave that file to this crate: it must not be deleted while any
 /// sink remembers a token, and must not be opened but through SQLite. It has to be on a local disk.
 ///
+/// A process that is stopped in the very moment in which it writes that file holds up all others,
+/// until it goes on or is killed: their leases run out, and [`LockError::Unavailable`] names it.
+///
 /// A [shared](fenced_core::Mode::Shared) lock is granted to one holder at a time, too.
 ///
 /// ```
