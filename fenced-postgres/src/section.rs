@@ -89,13 +89,14 @@ pub enum Begin<'g, A> {
     Replayed(A),
 }
 
+// What speaks to the server is boxed: a body's future keeps room for each of its calls.
 impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
     async fn begin<A>(self, request: Request) -> Result<Begin<'g, A>, SinkError>
     where
         A: Serialize + DeserializeOwned + Send,
     {
         let fence = self.fence()?;
-        let opening = self.sink().open(&fence, Some(&request));
+        let opening = Box::pin(self.sink().open(&fence, Some(&request)));
         Ok(match self.bounded(None, opening).await? {
             Opened::Replayed(answer) => Begin::Replayed(answer.decode()?),
             Opened::Fresh(tx) => Begin::Fresh(FencedTx {
@@ -112,7 +113,8 @@ impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
 
     async fn enter(self) -> Result<EnteredTx<'g>, SinkError> {
         let fence = self.fence()?;
-        match self.bounded(None, self.sink().open(&fence, None)).await? {
+        let opening = Box::pin(self.sink().open(&fence, None));
+        match self.bounded(None, opening).await? {
             Opened::Fresh(tx) => Ok(EnteredTx {
                 fenced: self,
                 fence,
@@ -125,8 +127,8 @@ impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
     async fn enter_own(self, transaction: &Transaction<'_>) -> Result<(), SinkError> {
         let fence = self.fence()?;
         let bounds = &self.sink().bounds;
-        self.bounded(None, enter_within(transaction.client(), &fence, bounds))
-            .await
+        let entering = Box::pin(enter_within(transaction.client(), &fence, bounds));
+        self.bounded(None, entering).await
     }
 
     async fn run<A, E, F>(self, request: Request, body: F) -> Result<Outcome<A>, E>
@@ -172,7 +174,7 @@ impl<A: Serialize + DeserializeOwned + Send> FencedTx<'_, A> {
         // Nothing is sent under a lease that is lost or suspect.
         fenced.fence()?;
         let stored = Answer::of(&answer)?;
-        let committing = commit(tx, &fence, &self.request, stored);
+        let committing = Box::pin(commit(tx, &fence, &self.request, stored));
         match fenced.bounded(Some(&self.request), committing).await? {
             Outcome::Applied(_) => {
                 fenced.mark_claimed();
@@ -227,7 +229,8 @@ impl EnteredTx<'_> {
     pub async fn commit(self) -> Result<(), SinkError> {
         let Self { fenced, fence, tx } = self;
         fenced.fence()?;
-        fenced.bounded(None, commit_unnamed(tx, &fence)).await?;
+        let committing = Box::pin(commit_unnamed(tx, &fence));
+        fenced.bounded(None, committing).await?;
         fenced.mark_claimed();
         Ok(())
     }

@@ -84,7 +84,6 @@ pub(crate) fn pool(url: &str, size: usize) -> Pool {
 /// A plain connection.
 pub(crate) struct Session {
     pub(crate) client: Client,
-    pub(crate) pid: i32,
     _connection: JoinHandle<()>,
 }
 
@@ -94,11 +93,8 @@ impl Session {
             .await
             .expect("a session");
         let connection = tokio::spawn(async move { drop(connection.await) });
-        let pid = client.query_one("SELECT pg_backend_pid()", &[]).await;
-        let pid = pid.expect("a pid").get(0);
         Self {
             client,
-            pid,
             _connection: connection,
         }
     }

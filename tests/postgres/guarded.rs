@@ -3,6 +3,7 @@
 use fenced::FencingSink;
 use fenced::postgres::{enter, guard_table};
 use tokio_postgres::GenericClient;
+use tokio_postgres::error::SqlState;
 
 use crate::database::{Database, SKU, add, fence, request};
 
@@ -21,7 +22,7 @@ async fn guarded() -> Database {
 async fn refused(client: &impl GenericClient, sql: &str) {
     let error = client.batch_execute(sql).await.expect_err(sql);
     assert_eq!(
-        error.code().map(|code| code.code()),
+        error.code().map(SqlState::code),
         Some(UNFENCED),
         "{sql}: {error}"
     );

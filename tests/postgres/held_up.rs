@@ -48,7 +48,7 @@ async fn a_stalled_transaction_is_named_and_then_ended_by_the_server() {
             }
             while let Err(error) = stock.claim().await {
                 assert!(error.is_retryable(), "{error}");
-                assert!(stalled.elapsed() < Duration::from_secs(60), "never ended");
+                assert!(stalled.elapsed() < Duration::from_mins(1), "never ended");
             }
         })
         .await;

@@ -25,7 +25,7 @@ pub(crate) struct Granting(pub(crate) FencingToken);
 #[async_trait]
 impl LockService for Granting {
     async fn acquire(&self, request: LockRequest<'_>) -> Result<Lease, LockError> {
-        let deadline = Instant::now() + Duration::from_secs(600);
+        let deadline = Instant::now() + Duration::from_mins(10);
         let (lease, _control) = Lease::grant(request.path.clone(), self.0, deadline, Nothing);
         Ok(lease)
     }

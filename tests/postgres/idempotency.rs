@@ -118,8 +118,8 @@ async fn an_outcome_is_unknown_until_a_newer_claim_has_passed() {
         tx.execute(SELL, &[&SKU]).await.expect("a sale");
         let fate = database.sink.outcome(&sent).await.expect("a fate");
         assert_eq!(fate, Fate::Unknown);
-        let newer = fence(34);
-        let claiming = database.sink.claim(&newer);
+        let next = fence(34);
+        let claiming = database.sink.claim(&next);
         let committing = async {
             database.wait_until_somebody_waits().await;
             let fate = database.sink.outcome(&sent).await.expect("a fate");

@@ -291,3 +291,17 @@ async fn the_newest_holder_is_asked_to_repeat_under_strict_isolation() {
         .await;
     }
 }
+
+/// A body's future keeps room for each of its calls.
+#[tokio::test]
+async fn calls_add_little_to_the_future_of_a_body() {
+    let database = Database::new().await;
+    holder(33, async |guard| {
+        let stock = guard.fence(&database.sink);
+        assert!(size_of_val(&stock.begin::<i64>(request("r1"))) <= 1_024);
+        assert!(size_of_val(&stock.enter()) <= 1_024);
+        let tx = fresh(stock, "r1").await;
+        assert!(size_of_val(&tx.commit(1)) <= 1_536);
+    })
+    .await;
+}
