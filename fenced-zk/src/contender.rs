@@ -282,3 +282,19 @@ fn list_again_after() -> Duration {
     let random = Uuid::new_v4().as_u128() % 20_000;
     Duration::from_secs(20) + Duration::from_millis(u64::try_from(random).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<F>(_: impl FnOnce(Arc<Session>, Serving) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// A process may stand in thousands of queues.
+    #[test]
+    fn a_contender_stays_small() {
+        let bytes = size(serve);
+        assert!(bytes <= 2_048, "{bytes} bytes");
+    }
+}

@@ -11,6 +11,8 @@ pub enum SessionEvent {
     /// The connection is lost, and every lease suspect.
     Suspect,
     /// The session is over and its leases are lost; another one is opened in the background.
+    ///
+    /// With [`LossReason::DeadlinePassed`] no server could be reached for too long.
     Over(LossReason),
     /// The lock service was closed.
     Closed,

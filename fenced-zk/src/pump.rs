@@ -37,7 +37,7 @@ pub(crate) async fn pump(
                         state = next;
                         continue;
                     }
-                    () = given_up(session) => return LossReason::SessionExpired,
+                    () = given_up(session) => return LossReason::DeadlinePassed,
                 }
                 confirm(session, events);
             }
@@ -50,7 +50,7 @@ pub(crate) async fn pump(
         is_first = false;
         state = tokio::select! {
             next = states.changed() => next,
-            () = given_up(session) => return LossReason::SessionExpired,
+            () = given_up(session) => return LossReason::DeadlinePassed,
         };
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fenced::LossReason;
 use fenced::zookeeper::{ContenderKind, InspectError};
-use zookeeper_client::{Acls, CreateMode};
+use fenced::{LockError, LockRequest, LockService, LossReason};
+use zookeeper_client::{Acls, CreateMode, Error};
 
 use crate::setup::{Ground, acquire, path, soon};
 
@@ -66,4 +66,34 @@ async fn breaking_a_lock_removes_the_very_one_and_is_written_down() {
     for part in ["ops/anna", "its machineis lost", &czxid.to_string()] {
         assert!(entry.contains(part), "{entry}");
     }
+}
+
+#[tokio::test]
+async fn strangers_may_look_and_nothing_else() {
+    let ground = Ground::shared().await;
+    let ours = ground.builder().digest("shop", "secret");
+    let ours = ours.connect(&ground.server).await.unwrap();
+    let (twin, path) = (ground.builder().digest("shop", "secret"), path("private"));
+    let twin = twin.connect(&ground.server).await.unwrap();
+    let held = acquire(&ours, &path).await;
+    let queue = ground.queue(&path).await;
+    let directory = ground.directory(&path);
+    let node = format!("{directory}/{}", queue[0]);
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let admin = &ground.admin;
+    admin.get_data(&node).await.unwrap();
+    assert_eq!(admin.delete(&node, None).await, Err(Error::NoAuth));
+    assert_eq!(admin.set_data(&node, b"", None).await, Err(Error::NoAuth));
+    for parent in [&directory, &ground.root] {
+        let child = format!("{parent}/x-lock-0000000000");
+        let added = admin.create(&child, b"", &options).await;
+        assert!(matches!(added, Err(Error::NoAuth)), "below {parent}");
+    }
+    let stranger = ground.locks().await;
+    let request = LockRequest::new(&path, Duration::from_secs(20));
+    let refused = stranger.acquire(request).await;
+    assert!(matches!(refused, Err(LockError::Refused { .. })));
+    let (next, released) = tokio::join!(acquire(&twin, &path), held.release());
+    released.unwrap();
+    next.release().await.unwrap();
 }

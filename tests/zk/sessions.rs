@@ -101,7 +101,7 @@ async fn a_network_without_a_route_is_given_up() {
     proxy.cut().await;
     let loss = soon("the loss", lease.lost()).await;
     assert_eq!(loss.reason, LossReason::DeadlinePassed);
-    assert_eq!(over(&mut events).await, LossReason::SessionExpired);
+    assert_eq!(over(&mut events).await, LossReason::DeadlinePassed);
     assert!(started.elapsed() < timeout * 3, "{:?}", started.elapsed());
     proxy.accept().await;
     let next = acquire(&locks, &path("no-route")).await;
