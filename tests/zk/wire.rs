@@ -33,7 +33,8 @@ async fn is_open(server: &str, session: i64) -> bool {
     let mut answer = Vec::new();
     // However the server ends it: what counts is what it said before.
     let _ = stream.read_to_end(&mut answer).await;
-    answer.get(12..20) == Some(&session.to_be_bytes()[..])
+    // To an unknown session it says zero; nothing, if its owner was back before.
+    answer.get(12..20) != Some(&[0; 8])
 }
 
 /// The server makes it from the id, with Java's generator and a constant of its own.
