@@ -45,7 +45,9 @@
 //! | a lock service or a sink of your own | [`LockService`], [`FencingSink`] | `testing` checks it |
 
 pub use fenced_core::*;
-pub use fenced_macros::{LockSegment, fenced};
+pub use fenced_macros::LockSegment;
+#[doc = include_str!("guide/attribute.md")]
+pub use fenced_macros::fenced;
 
 #[cfg(feature = "postgres")]
 pub use fenced_postgres as postgres;
@@ -67,6 +69,12 @@ pub mod prelude {
     pub use fenced_sqlite::{SqliteFenced, SqliteLocks, SqliteSink};
     #[cfg(feature = "zookeeper")]
     pub use fenced_zk::ZkLocks;
+}
+
+/// What needs more room than the documentation of one item.
+pub mod guide {
+    #[doc = include_str!("guide/limits.md")]
+    pub mod limits {}
 }
 
 /// What the expansion of `#[fenced]` names; no part of the public API.

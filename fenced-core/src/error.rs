@@ -188,6 +188,14 @@ impl fmt::Display for Queue {
 pub trait FencedOutput {
     /// Turns a failure of the section itself into the function's output.
     fn from_lock_error(error: LockError) -> Self;
+
+    /// What the function returns: what its body did, or why there was none or not all of it.
+    fn from_section(outcome: Result<Self, LockError>) -> Self
+    where
+        Self: Sized,
+    {
+        outcome.unwrap_or_else(Self::from_lock_error)
+    }
 }
 
 #[diagnostic::do_not_recommend]

@@ -55,4 +55,9 @@ pub use token::{FencingToken, TokenError};
 pub mod __private {
     pub use crate::section::{installed_section, template_section};
     pub use crate::segment::PathBuilder;
+
+    /// A value of the type that a body must have; never called.
+    pub fn output<T>() -> T {
+        unreachable!("the expansion of `#[fenced]` calls this nowhere")
+    }
 }

@@ -67,7 +67,6 @@ impl LockSegment for uuid::Uuid {
 
 macro_rules! pointers {
     ($($pointer:ty)*) => {$(
-        #[diagnostic::do_not_recommend]
         impl<T: LockSegment + ?Sized> LockSegment for $pointer {
             fn text(&self) -> Cow<'_, str> {
                 (**self).text()
@@ -77,7 +76,6 @@ macro_rules! pointers {
 }
 pointers!(&T &mut T Box<T> std::rc::Rc<T> std::sync::Arc<T>);
 
-#[diagnostic::do_not_recommend]
 impl<T: LockSegment + ToOwned + ?Sized> LockSegment for Cow<'_, T> {
     fn text(&self) -> Cow<'_, str> {
         (**self).text()
@@ -119,10 +117,10 @@ impl PathBuilder {
         self
     }
 
-    /// Fills the hole called `name`.
+    /// Fills the hole called `name` with the text of a [`LockSegment`].
     #[must_use]
-    pub fn hole<T: LockSegment + ?Sized>(mut self, name: &str, value: &T) -> Self {
-        let value = value.text();
+    pub fn hole(mut self, name: &str, text: impl AsRef<str>) -> Self {
+        let value = text.as_ref();
         let Some(last) = value.chars().next_back() else {
             self.error.get_or_insert_with(|| PathError::EmptyHole {
                 hole: name.to_owned(),

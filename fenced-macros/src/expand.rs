@@ -2,7 +2,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::visit_mut::{self, VisitMut};
-use syn::{ExprReference, Type, parse_quote};
+use syn::{ExprReference, Token, Type, parse_quote};
 
 use crate::args::Args;
 use crate::errors::Errors;
@@ -95,25 +95,33 @@ impl Section<'_> {
     fn run(&self, body: &TokenStream, output: Option<&Type>) -> TokenStream {
         let span = self.service_span();
         let section = self.section(span);
-        let [entered, outcome, value, error] =
-            ["entered", "outcome", "value", "error"].map(|name| hidden(name, span));
-        let body = self.function.braced(body);
-        let guard = self.guard;
+        let [entered, outcome] = ["entered", "outcome"].map(|name| hidden(name, span));
         let output = output.map(erase_impl_trait);
-        let arrow = output
-            .as_ref()
-            .map(|output| quote_spanned!(output.span()=> -> #output));
-        let fail = self.fail(output.as_ref());
+        let answer = self.answer(output.as_ref());
+        let body = self.body(body, output.as_ref());
+        let guard = self.guard;
         // The service is borrowed for the first statement only, so that the body is free to take
         // `self` by value or by `&mut`.
         quote_spanned! {span=>
             let #entered = #section.enter().await;
-            let #outcome = #entered.run(async move |#guard| #arrow #body).await;
-            match #outcome {
-                ::core::result::Result::Ok(#value) => #value,
-                ::core::result::Result::Err(#error) => #fail(#error),
-            }
+            let #outcome = #entered.run(async move |#guard| #body).await;
+            #answer(#outcome)
         }
+    }
+
+    /// What the closure runs: the user's block, after a return that is never taken.
+    ///
+    /// That return tells the compiler the output before it sees the block, so that a mismatch is
+    /// reported where the user wrote it.
+    fn body(&self, body: &TokenStream, output: Option<&Type>) -> TokenStream {
+        let body = self.function.braced(body);
+        let output = output.filter(|output| !matches!(output, Type::Infer(_)));
+        let expected = output.map(|output| {
+            let span = output.span();
+            let at = self.args.krate.at(span);
+            quote_spanned!(span=> if false { return #at::__private::output::<#output>(); })
+        });
+        self.function.braced(&quote!(#expected #body))
     }
 
     fn service_span(&self) -> Span {
@@ -142,7 +150,7 @@ impl Section<'_> {
             Some(service) => {
                 let service = ExprReference {
                     attrs: Vec::new(),
-                    and_token: parse_quote!(&),
+                    and_token: Token![&](span),
                     mutability: None,
                     expr: Box::new(service.clone()),
                 };
@@ -170,12 +178,12 @@ impl Section<'_> {
         quote!(#section #(#durations)* #reentrant #on_lost #release)
     }
 
-    /// The function that turns a `LockError` into the output.
-    fn fail(&self, output: Option<&Type>) -> TokenStream {
+    /// The function that makes the output of what the section came to.
+    fn answer(&self, output: Option<&Type>) -> TokenStream {
         let span = output.map_or(self.function.sig.ident.span(), syn::spanned::Spanned::span);
         let at = self.args.krate.at(span);
-        let output = output.map_or(quote!(()), ToTokens::to_token_stream);
-        quote_spanned!(span=> <#output as #at::FencedOutput>::from_lock_error)
+        let output = output.map_or(quote_spanned!(span=> ()), ToTokens::to_token_stream);
+        quote_spanned!(span=> <#output as #at::FencedOutput>::from_section)
     }
 }
 

@@ -10,23 +10,23 @@ mod function;
 mod guard;
 mod nearest;
 mod rules;
+#[cfg(test)]
+mod snapshots;
 mod tail;
 mod template;
 
 use proc_macro::TokenStream;
 
-#[doc = include_str!("fenced.md")]
+#[allow(
+    missing_docs,
+    reason = "documented where programs find it, in `fenced`"
+)]
 #[proc_macro_attribute]
 pub fn fenced(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::fenced(args.into(), &item.into()).into()
 }
 
 /// Lets a newtype fill a hole of a lock path, with the text of its field.
-///
-/// ```ignore
-/// #[derive(LockSegment)]
-/// struct Sku(String);
-/// ```
 ///
 /// A type with several fields needs a hole for each, or an implementation of its own that gives
 /// different values different texts. `#[lock_segment(crate = path)]` says where `fenced` is found.

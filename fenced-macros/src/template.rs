@@ -70,7 +70,7 @@ impl Template {
         let steps = self.parts.iter().map(|part| match part {
             Part::Text(text) => quote_spanned!(span=> .text(#text)),
             Part::Hole(Hole { name, root, fields }) => {
-                quote_spanned!(span=> .hole(#name, &#root #(.#fields)*))
+                quote_spanned!(span=> .hole(#name, #krate::LockSegment::text(&#root #(.#fields)*)))
             }
         });
         quote_spanned!(span=> #krate::__private::PathBuilder::new(#pattern) #(#steps)* .build())

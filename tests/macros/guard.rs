@@ -31,7 +31,7 @@ impl Inventory {
         self.add(&guard, 1).await?;
         let released = guard.release().await?;
         assert_eq!(self.locks.token("/guard"), None);
-        let next = fenced::section(&self.locks, "/guard").run(async |next| next.token());
+        let next = section(&self.locks, "/guard").run(async |next| next.token());
         assert!(next.await.is_ok());
         Ok(released)
     }

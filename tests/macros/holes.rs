@@ -10,7 +10,7 @@ use fenced::prelude::*;
 use fenced::{LockPath, PathError};
 use uuid::Uuid;
 
-use crate::inventory::{assert_send, Inventory, Order};
+use crate::inventory::{Inventory, Order, assert_send};
 
 type Path = Result<LockPath, LockError>;
 

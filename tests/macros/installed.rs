@@ -2,7 +2,7 @@
 #![deny(warnings, clippy::all, clippy::pedantic)]
 
 use fenced::prelude::*;
-use fenced::{install, with_locks, AlreadyInstalled, MemoryLocks};
+use fenced::{AlreadyInstalled, MemoryLocks, install, with_locks};
 
 #[fenced(lock = "/free/<id>")]
 async fn free(guard: FencedGuard<'_>, id: u64) -> Result<i64, LockError> {

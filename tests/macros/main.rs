@@ -3,6 +3,7 @@
 //! Built twice, as a caller of edition 2021 and as one of edition 2024.
 
 mod attributes;
+mod expansions;
 mod guard;
 mod holes;
 mod hygiene;

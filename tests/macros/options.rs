@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fenced::prelude::*;
-use fenced::{section, Lease, LockRequest};
+use fenced::{Lease, LockRequest, section};
 
 use crate::inventory::{Inventory, OrderError, Reply};
 

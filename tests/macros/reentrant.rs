@@ -129,7 +129,7 @@ async fn the_same_path_of_another_service_is_another_lock() {
 #[tokio::test]
 async fn a_shared_lease_that_is_lost_is_not_shared_again() {
     let inventory = Inventory::default();
-    let inner = fenced::section(&inventory.locks, "/nested/a")
+    let inner = section(&inventory.locks, "/nested/a")
         .on_lost(fenced::OnLost::Finish)
         .run(async |_guard| {
             inventory
@@ -152,7 +152,7 @@ async fn after_an_early_release_the_lock_is_taken_anew() {
         locks: locks.clone(),
         ..Inventory::default()
     };
-    let tokens = fenced::section(&locks, "/nested/a").run(async |guard| {
+    let tokens = section(&locks, "/nested/a").run(async |guard| {
         let outer = guard.token().get();
         guard.release().await.unwrap();
         (outer, inventory.strict("a").await.unwrap())

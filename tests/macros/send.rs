@@ -16,7 +16,7 @@ use fenced::prelude::*;
 use fenced::{FencedGuard, MemoryLocks};
 use futures::stream::{FuturesUnordered, TryStreamExt as _};
 
-use crate::inventory::{assert_send, Inventory, Reply};
+use crate::inventory::{Inventory, Reply, assert_send};
 
 fn spawnable<F: Future + Send + 'static>(_: F) {}
 

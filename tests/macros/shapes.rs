@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fenced::prelude::*;
 use fenced::{MemoryLocks, MemorySink};
 
-use crate::inventory::{assert_send, Inventory, Order, OrderError, Reply};
+use crate::inventory::{Inventory, Order, OrderError, Reply, assert_send};
 
 impl Inventory {
     #[fenced(lock = "/<sku>", timeout = "3s")]
@@ -222,7 +222,7 @@ async fn every_shape() {
     assert_eq!(path, "/free/4141");
     let owned = Inventory::associated(&inventory.locks).await.unwrap();
     assert_eq!(assert_send(owned.consumed(vec![])).await.unwrap(), 1);
-    let inner = fenced::section(&inventory.locks, "/two/outer")
+    let inner = section(&inventory.locks, "/two/outer")
         .run(async |outer| inventory.beside("inner", &outer).await)
         .await;
     assert!(inner.unwrap().unwrap());

@@ -3,8 +3,8 @@
 
 use std::hint::black_box;
 
-use fenced::prelude::*;
 use fenced::MemoryLocks;
+use fenced::prelude::*;
 
 /// What a section may add, by-value arguments apart.
 const LIMIT: usize = 256;

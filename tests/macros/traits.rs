@@ -5,10 +5,10 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fenced::prelude::*;
 use fenced::MemorySink;
+use fenced::prelude::*;
 
-use crate::inventory::{assert_send, Inventory, OrderError, Reply};
+use crate::inventory::{Inventory, OrderError, Reply, assert_send};
 
 /// The callers' trait knows nothing of guards.
 trait Reserve {

@@ -1,0 +1,9 @@
+// Wanted: to wait for hours.
+use fenced::prelude::*;
+
+#[fenced(lock = "/locks/stock", timeout = "3h")]
+async fn reserve(guard: FencedGuard<'_>) -> Result<i64, LockError> {
+    Ok(guard.token().get())
+}
+
+fn main() {}

@@ -1,0 +1,27 @@
+// Wanted: to wait for the loss and then write what is left.
+use fenced::MemorySink;
+use fenced::prelude::*;
+
+#[derive(Debug)]
+struct OrderError;
+
+impl From<LockError> for OrderError {
+    fn from(_: LockError) -> Self {
+        Self
+    }
+}
+
+impl From<SinkError> for OrderError {
+    fn from(_: SinkError) -> Self {
+        Self
+    }
+}
+
+#[fenced(lock = "/locks/<sku>")]
+async fn reserve(guard: FencedGuard<'_>, sku: &str, stock: &MemorySink) -> Result<(), OrderError> {
+    guard.revoked().await;
+    guard.fence(stock).claim().await?;
+    Ok(())
+}
+
+fn main() {}
