@@ -55,6 +55,7 @@ mod blockers;
 mod bounds;
 mod collect;
 mod commit;
+mod fenced_tx;
 mod open;
 mod outcome;
 mod own;
@@ -68,10 +69,11 @@ mod tx;
 mod value;
 
 pub use collect::{Collected, collect, guard_table, reset};
+pub use fenced_tx::{EnteredTx, FencedTx};
 pub use own::{claim, enter};
 pub use refusal::sink_error;
 pub use schema::{migrate, schema};
-pub use section::{Begin, EnteredTx, FencedTx, PgFenced};
+pub use section::{Begin, PgFenced};
 pub use sink::PgSink;
 pub use tx::PgTx;
 

@@ -1,6 +1,7 @@
 use fenced_core::{Answer, Fence, Mode, Request, SinkError};
 
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row, Statement};
 
 use crate::commit::{HELD, RECORD};
 use crate::pipeline::in_order;
@@ -56,6 +57,22 @@ impl PgSink {
         let last = if request.is_some() { RECORD } else { HELD };
         let (enter, _) = tokio::try_join!(tx.prepare_cached(ENTER), tx.prepare_cached(last))
             .map_err(refusal::failed)?;
+        let entered = self.send(tx, &enter, fence, request, lock_timeout).await?;
+        match (entered, request) {
+            (Ok(row), _) => Ok(row.get::<_, Option<String>>(0).map(Answer::from_json)),
+            (Err(error), Some(request)) if refusal::is_mismatch(&error) => Err(request.mismatch()),
+            (Err(error), _) => Err(refusal::refused(error, fence)),
+        }
+    }
+
+    async fn send(
+        &self,
+        tx: &PgTx,
+        enter: &Statement,
+        fence: &Fence,
+        request: Option<&Request>,
+        lock_timeout: &str,
+    ) -> Result<Result<Row, Error>, SinkError> {
         let digest = request.map(Request::digest).transpose()?;
         let (id, digest) = (request.map(Request::id), digest.map(<[u8; 32]>::as_slice));
         let (token, shared) = (fence.token.get(), is_shared(fence));
@@ -70,20 +87,14 @@ impl PgSink {
             &id,
             &digest,
         ];
-        let (begin, entering) = (
-            tx.batch_execute(self.begin),
-            tx.query_one(&enter, &parameters),
-        );
-        let entered = match in_order(begin, entering).await {
-            (Err(error), _) | (_, Some(Err(error))) => Err(error),
-            (Ok(()), None) => return Err(Misuse::Aborted.into()),
-            (Ok(()), Some(Ok(row))) => Ok(row),
-        };
-        match (entered, request) {
-            (Ok(row), _) => Ok(row.get::<_, Option<String>>(0).map(Answer::from_json)),
-            (Err(error), Some(request)) if refusal::is_mismatch(&error) => Err(request.mismatch()),
-            (Err(error), _) => Err(refusal::refused(error, fence)),
-        }
+        let begin = tx.batch_execute(self.begin);
+        Ok(
+            match in_order(begin, tx.query_one(enter, &parameters)).await {
+                (Err(error), _) | (_, Some(Err(error))) => Err(error),
+                (Ok(()), Some(Ok(row))) => Ok(row),
+                (Ok(()), None) => return Err(Misuse::Aborted.into()),
+            },
+        )
     }
 }
 

@@ -13,4 +13,5 @@ mod idempotency;
 mod migration;
 mod own;
 mod round_trips;
+mod tokens;
 mod transactions;
