@@ -57,8 +57,11 @@ struct Thread {
     lines: mpsc::UnboundedReceiver<LineKey>,
     status: Arc<Status>,
     /// Told of the first session, or why there is none within the connect timeout.
-    opened: Option<oneshot::Sender<Result<(), Error>>>,
+    opened: Option<Opened>,
 }
+
+/// Whoever waits for the first session.
+pub(crate) type Opened = oneshot::Sender<Result<(), Error>>;
 
 enum End {
     Again,
@@ -70,7 +73,7 @@ impl Host {
     pub(crate) fn start(
         index: usize,
         shared: &Arc<Shared>,
-        opened: Option<oneshot::Sender<Result<(), Error>>>,
+        opened: Option<Opened>,
     ) -> io::Result<Self> {
         let (sender, lines) = mpsc::unbounded_channel();
         let (said, farewell) = watch::channel(None);
@@ -171,28 +174,26 @@ impl Thread {
                 return Self::cannot_open(told, trouble.unwrap_or(Error::Timeout));
             }
         };
-        if told.is_some_and(|told| told.send(Ok(())).is_err()) {
-            let states = client.state_watcher();
-            drop(client);
-            return End::Closed(closed(states, self.shared.settings.connect_timeout).await);
-        }
-        self.live(client).await
+        self.live(client, told).await
     }
 
-    fn cannot_open(told: Option<oneshot::Sender<Result<(), Error>>>, error: Error) -> End {
+    fn cannot_open(told: Option<Opened>, error: Error) -> End {
         let Some(told) = told else { return End::Again };
         // Nobody may be waiting for it any longer.
         let _ = told.send(Err(error));
         End::Closed(Ok(()))
     }
 
-    async fn live(&mut self, client: Client) -> End {
+    async fn live(&mut self, client: Client, told: Option<Opened>) -> End {
         let Shared {
             settings, events, ..
         } = &*Arc::clone(&self.shared);
         let states = client.state_watcher();
         let session = Arc::new(Session::new(client, Arc::clone(settings)));
         *locked(&self.status.session) = Arc::downgrade(&session);
+        if told.is_some_and(|told| told.send(Ok(())).is_err()) {
+            return End::Closed(self.close(session, states).await);
+        }
         let mut closing = self.shared.closing.subscribe();
         for line in self.shared.lines.of_host(self.index) {
             self.serve(&session, &line);

@@ -38,7 +38,7 @@ async fn a_contended_lock() {
     let path = path("contended");
     let held = acquire(&holder, &path).await;
     eventually("one watch of the holder", async || {
-        (watches(&server).await == 1).then_some(())
+        (watches(&server) == 1).then_some(())
     })
     .await;
     for step in 0..60_u32 {
@@ -47,18 +47,18 @@ async fn a_contended_lock() {
         assert!(tokio::time::timeout(limit, acquire).await.is_err());
         ground.queue_of(&path, 1).await;
         eventually("no watch left", async || {
-            (watches(&server).await == 1).then_some(())
+            (watches(&server) == 1).then_some(())
         })
         .await;
     }
     held.release().await.unwrap();
     eventually("no watch at all", async || {
-        (watches(&server).await == 0).then_some(())
+        (watches(&server) == 0).then_some(())
     })
     .await;
 }
 
-async fn watches(server: &ZooKeeper) -> usize {
+fn watches(server: &ZooKeeper) -> usize {
     let summary = server.four_letter("wchs").unwrap();
     let total = summary.rsplit(':').next().unwrap_or_default();
     total.trim().parse().unwrap_or_else(|_| panic!("{summary}"))

@@ -202,8 +202,7 @@ async fn who_asks_once_leaves_no_watch() {
     assert_eq!(proxy.count(Operation::Delete), 1);
 }
 
-/// Without it most sessions would pay two round trips for a create and a list.
-#[cfg(target_os = "linux")]
+/// The create and the list are under way together.
 #[tokio::test]
 async fn a_grant_takes_one_round_trip() {
     let ground = Ground::shared().await;
@@ -216,15 +215,16 @@ async fn a_grant_takes_one_round_trip() {
         for way in [Way::ToServer, Way::ToClient] {
             proxy.delay(way, there_and_back / 2);
         }
-        let mut fastest = Duration::MAX;
-        for _ in 0..5 {
+        let mut took = Vec::new();
+        for _ in 0..9 {
             let started = Instant::now();
             let lease = acquire(&locks, &path).await;
-            fastest = fastest.min(started.elapsed());
+            took.push(started.elapsed());
             lease.release().await.unwrap();
         }
-        assert!(fastest >= there_and_back, "{fastest:?}");
-        assert!(fastest < there_and_back * 3 / 2, "{fastest:?}");
+        took.sort_unstable();
+        assert!(took[0] >= there_and_back, "{took:?}");
+        assert!(took[4] < there_and_back * 3 / 2, "{took:?}");
         for way in [Way::ToServer, Way::ToClient] {
             proxy.delay(way, Duration::ZERO);
         }

@@ -195,7 +195,7 @@ async fn eight_processes_worth_of_contenders_never_meet() {
     while let Some(worker) = workers.join_next().await {
         worker.unwrap();
     }
-    let tokens = tokens.lock().unwrap();
+    let tokens = std::mem::take(&mut *tokens.lock().unwrap());
     assert_eq!(tokens.len(), 200);
     assert!(tokens.is_sorted_by(|a, b| a < b));
     assert_eq!(ground.queue(&path).await, [""; 0]);

@@ -102,12 +102,12 @@ async fn a_closed_service_refuses_and_loses() {
     let (locks, path) = (ground.locks().await, path("closed"));
     let held = acquire(&locks, &path).await;
     let waiter = locks.clone();
-    let (waited, closed) = tokio::join!(waiter.acquire(LockRequest::new(&path, PATIENCE)), async {
+    let (answer, closed) = tokio::join!(waiter.acquire(LockRequest::new(&path, PATIENCE)), async {
         tokio::task::yield_now().await;
         locks.close().await
     });
     closed.unwrap();
-    assert!(matches!(waited, Err(LockError::Closed { .. })));
+    assert!(matches!(answer, Err(LockError::Closed { .. })));
     assert_eq!(
         held.loss().map(|loss| loss.reason),
         Some(LossReason::Closed)

@@ -71,7 +71,7 @@ async fn more_watches_than_one_session_bears_take_several() {
     proxy.refuse().await;
     proxy.cut().await;
     eventually("suspect", async || {
-        leases.iter().all(|lease| lease.is_suspect()).then_some(())
+        leases.iter().all(fenced::Lease::is_suspect).then_some(())
     })
     .await;
     proxy.accept().await;
