@@ -207,7 +207,7 @@ async fn who_asks_once_leaves_no_watch() {
 async fn a_grant_takes_one_round_trip() {
     let ground = Ground::shared().await;
     let proxy = Proxy::zookeeper(shared::zookeeper_address()).unwrap();
-    let there_and_back = Duration::from_millis(40);
+    let there_and_back = Duration::from_millis(60);
     for session in 0..8 {
         let locks = ground.locks_at(&proxy.address()).await;
         let path = path(&format!("trip-{session}"));
@@ -215,16 +215,16 @@ async fn a_grant_takes_one_round_trip() {
         for way in [Way::ToServer, Way::ToClient] {
             proxy.delay(way, there_and_back / 2);
         }
-        let mut took = Vec::new();
-        for _ in 0..9 {
+        // The fastest of several, since a busy machine only adds to it.
+        let mut fastest = Duration::MAX;
+        for _ in 0..5 {
             let started = Instant::now();
             let lease = acquire(&locks, &path).await;
-            took.push(started.elapsed());
+            fastest = fastest.min(started.elapsed());
             lease.release().await.unwrap();
         }
-        took.sort_unstable();
-        assert!(took[0] >= there_and_back, "{took:?}");
-        assert!(took[4] < there_and_back * 3 / 2, "{took:?}");
+        assert!(fastest >= there_and_back, "{fastest:?}");
+        assert!(fastest < there_and_back * 3 / 2, "{fastest:?}");
         for way in [Way::ToServer, Way::ToClient] {
             proxy.delay(way, Duration::ZERO);
         }
