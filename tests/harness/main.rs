@@ -1,5 +1,6 @@
 //! The harness against real servers: what the other tests rely on.
 
+mod ensemble;
 mod faults;
 mod orphans;
 mod postgres;

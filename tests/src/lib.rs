@@ -5,6 +5,7 @@
 //! when that one is killed.
 
 pub mod background;
+mod ensemble;
 mod folder;
 pub mod foreground;
 mod installed;
@@ -19,6 +20,7 @@ mod servers;
 pub mod shared;
 mod zookeeper;
 
+pub use ensemble::Ensemble;
 pub use postgres::{Postgres, PostgresOptions};
 pub use proxy::{Fault, Operation, Proxy, Request, Sprung, Traffic, Way};
 pub use redis::Redis;

@@ -78,6 +78,17 @@ impl Proxy {
         self.address.to_string()
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Replaces `from`, in the first bytes of each client, by `to`, which is as long.
+    pub(crate) fn rename(&self, from: String, to: String) {
+        debug_assert_eq!(from.len(), to.len(), "{from} {to}");
+        // Set once, by the one who made this proxy.
+        let _ = self.network.renamed.set((from, to));
+    }
+
     /// Closes every open connection; new ones are welcome.
     pub async fn cut(&self) {
         let newest = self.traffic.borrow().accepted;

@@ -1,5 +1,7 @@
 //! One ZooKeeper server.
 
+mod options;
+
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -11,86 +13,13 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::process::Process;
-use crate::{folder, installed, ports, ready};
+use crate::{installed, ready};
+
+pub use options::ZooKeeperOptions;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// A server that is just starting may accept a question and never answer it.
 const STARTING_ANSWERS_WITHIN: Duration = Duration::from_millis(200);
-
-/// How a server is to be started.
-#[derive(Debug, Clone)]
-#[must_use]
-pub struct ZooKeeperOptions {
-    tick: Duration,
-    settings: Vec<(String, String)>,
-    properties: Vec<(String, String)>,
-}
-
-impl Default for ZooKeeperOptions {
-    fn default() -> Self {
-        Self {
-            tick: Duration::from_millis(200),
-            settings: Vec::new(),
-            properties: Vec::new(),
-        }
-        .setting("admin.enableServer", "false")
-        .setting("4lw.commands.whitelist", "*")
-        .setting("extendedTypesEnabled", "true")
-        .setting("maxClientCnxns", "0")
-        .setting("maxSessionTimeout", "60000")
-        .setting("initLimit", "50")
-        .setting("syncLimit", "25")
-        .fsync(false)
-    }
-}
-
-impl ZooKeeperOptions {
-    /// The server's tick: sessions expire at multiples of it, and live at least for two.
-    pub fn tick(mut self, tick: Duration) -> Self {
-        self.tick = tick;
-        self
-    }
-
-    /// Whether a transaction is on the disk before it is answered (not, unless asked for).
-    pub fn fsync(self, fsync: bool) -> Self {
-        self.setting("forceSync", if fsync { "yes" } else { "no" })
-    }
-
-    /// A line of the server's configuration; the last one of a name counts.
-    pub fn setting(mut self, name: &str, value: &str) -> Self {
-        self.settings.retain(|(known, _)| known != name);
-        self.settings.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// A system property of the server's JVM.
-    pub fn property(mut self, name: &str, value: &str) -> Self {
-        self.properties.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Starts the server and waits until it serves.
-    ///
-    /// # Errors
-    /// When ZooKeeper is not installed or does not start.
-    pub fn start(self) -> io::Result<ZooKeeper> {
-        let mut server = self.prepare()?;
-        server.restart()?;
-        Ok(server)
-    }
-
-    /// The server with its port and folder, not yet started.
-    pub(crate) fn prepare(self) -> io::Result<ZooKeeper> {
-        let port = ports::free()?;
-        let folder = folder::for_server("zookeeper-")?;
-        Ok(ZooKeeper {
-            process: None,
-            options: self,
-            port,
-            folder,
-        })
-    }
-}
 
 /// A throwaway ZooKeeper server, ended and removed when dropped. Its methods block.
 #[derive(Debug)]
@@ -186,6 +115,9 @@ impl ZooKeeper {
         self.stop()?;
         fs::create_dir_all(self.data())?;
         fs::write(self.config(), self.config_lines())?;
+        if let Some(number) = self.options.member {
+            fs::write(self.data().join("myid"), number.to_string())?;
+        }
         self.process = Some(Process::start(
             &self.command()?,
             "KILL",

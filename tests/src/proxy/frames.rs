@@ -1,6 +1,7 @@
 //! ZooKeeper's requests and replies within the bytes of a connection.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -47,22 +48,36 @@ impl Frames {
             self.framed = false;
         }
         if !self.framed {
-            return (!bytes.is_empty()).then(|| Parcel::Bytes(std::mem::take(bytes)));
+            let chunk = mem::take(bytes);
+            return (!chunk.is_empty()).then(|| Parcel::Bytes(self.renamed(chunk)));
         }
         let end = LENGTH + length(bytes)?;
         if bytes.len() < end {
             return None;
         }
         let rest = bytes.split_off(end);
-        let frame = std::mem::replace(bytes, rest);
+        let frame = mem::replace(bytes, rest);
         // The first of each way opens the session, and has another shape.
-        if !std::mem::replace(&mut self.greeted, true) {
+        if !mem::replace(&mut self.greeted, true) {
             return Some(Parcel::Bytes(frame));
         }
         Some(match self.way {
             Way::ToServer => self.request(frame),
             Way::ToClient => self.reply(frame),
         })
+    }
+
+    fn renamed(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
+        let first = self.way == Way::ToServer && !mem::replace(&mut self.greeted, true);
+        if let Some((from, to)) = self.network.renamed.get().filter(|_| first) {
+            let at = bytes
+                .windows(from.len())
+                .position(|window| window == from.as_bytes());
+            if let Some(at) = at {
+                bytes.splice(at..at + from.len(), to.bytes());
+            }
+        }
+        bytes
     }
 
     fn request(&self, frame: Vec<u8>) -> Parcel {

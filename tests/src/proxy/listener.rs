@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use tokio::net::TcpListener;
@@ -19,6 +19,8 @@ use super::traps::Traps;
 pub(super) struct Network {
     pub(super) upstream: SocketAddr,
     pub(super) framed: bool,
+    /// What clients call themselves in their first words, and what the server is to read.
+    pub(super) renamed: OnceLock<(String, String)>,
     pub(super) rules: watch::Sender<Rules>,
     pub(super) traffic: watch::Sender<Traffic>,
     pub(super) traps: Traps,
@@ -30,6 +32,7 @@ impl Network {
         Self {
             upstream,
             framed,
+            renamed: OnceLock::new(),
             rules,
             traffic,
             traps: Traps::default(),
