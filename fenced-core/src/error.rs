@@ -68,6 +68,7 @@ pub enum LockError {
         /// How long was waited.
         waited: Duration,
         /// What was seen last.
+        #[source]
         cause: BoxError,
     },
     /// The lock service refused for good.
@@ -77,6 +78,7 @@ pub enum LockError {
         /// The lock.
         path: LockPath,
         /// Its answer.
+        #[source]
         cause: BoxError,
     },
     /// The lock service was closed by this process.

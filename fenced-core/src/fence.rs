@@ -1,5 +1,6 @@
+use std::borrow::Borrow;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::race::{Race, Raced};
 use crate::state::LeaseState;
-use crate::{FencingSink, FencingToken, LossReason, Mode, Outcome, Request, SinkError};
+use crate::{FencingSink, FencingToken, Loss, LossReason, Mode, Outcome, Request, SinkError};
 
 /// What a resource compares: whose token, at which resource.
 ///
@@ -87,12 +88,13 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
     /// [`SinkError::Lost`] and [`SinkError::Suspect`], when nothing may be sent.
     pub fn fence(&self) -> Result<Fence, SinkError> {
         self.lease.check()?;
-        let (sink, resource) = self.key();
-        let claimed = self
-            .lease
-            .claims()
-            .iter()
-            .any(|(at, name)| *at == sink && *name == resource);
+        let resource = self.resource();
+        let claimed = self.sink.id().is_some_and(|sink| {
+            let claims = self.lease.claims();
+            claims
+                .iter()
+                .any(|(at, name)| *at == sink && *name == resource)
+        });
         Ok(Fence::new(resource, self.lease.token()).claimed(claimed))
     }
 
@@ -104,7 +106,8 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
     /// As [`FencingSink::claim`], [`SinkError::Lost`] and [`SinkError::Suspect`].
     pub async fn claim(self) -> Result<(), SinkError> {
         let fence = self.fence()?;
-        self.bounded(None, self.sink.claim(&fence)).await?;
+        self.bounded(SinkError::Lost, self.sink.claim(&fence))
+            .await?;
         self.mark_claimed();
         Ok(())
     }
@@ -115,36 +118,40 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
     /// As [`FencingSink::write`], [`SinkError::Lost`] and [`SinkError::Suspect`].
     pub async fn write(
         self,
-        request: &Request,
+        request: impl Borrow<Request>,
         write: S::Write,
     ) -> Result<Outcome<S::Answer>, SinkError> {
-        let fence = self.fence()?;
+        let (fence, request) = (self.fence()?, request.borrow());
         let written = self.sink.write(&fence, request, write);
-        self.bounded(Some(request), written).await
+        self.bounded(|_| request.ambiguous(), written).await
     }
 
     /// Runs one call of a sink within the lease: for sinks that offer more than the trait does.
     ///
-    /// Without an answer by the lease's end, and [a moment](Self::LAST_ANSWER) more, a `request`
-    /// is ambiguous. A stale answer ends the lease.
+    /// `cut` says what it means that there was no answer by the lease's end, and
+    /// [a moment](Self::LAST_ANSWER) more. A stale answer ends the lease.
     ///
     /// # Errors
-    /// Those of `call`, [`SinkError::Ambiguous`] and [`SinkError::Lost`].
+    /// Those of `call` and of `cut`; [`SinkError::Lost`] if the lease was lost before the call
+    /// began.
     pub async fn bounded<T>(
         self,
-        request: Option<&Request>,
+        cut: impl FnOnce(Loss) -> SinkError,
         call: impl Future<Output = Result<T, SinkError>>,
     ) -> Result<T, SinkError> {
-        let answer = {
-            let mut call = pin!(call);
-            match Race::new(call.as_mut(), self.lease.lost()).await {
-                Raced::Done(answer) => answer,
-                Raced::Stopped(loss) => tokio::time::timeout(Self::LAST_ANSWER, call)
-                    .await
-                    .unwrap_or_else(|_| {
-                        Err(request.map_or(SinkError::Lost(loss), Request::ambiguous))
-                    }),
-            }
+        let mut call = pin!(call);
+        let mut begun = false;
+        let watched = poll_fn(|context| {
+            begun = true;
+            call.as_mut().poll(context)
+        });
+        let raced = Race::new(watched, self.lease.lost()).await;
+        let answer = match raced {
+            Raced::Done(answer) => answer,
+            Raced::Stopped(loss) if !begun => Err(SinkError::Lost(loss)),
+            Raced::Stopped(loss) => tokio::time::timeout(Self::LAST_ANSWER, call)
+                .await
+                .unwrap_or_else(|_| Err(cut(loss))),
         };
         if let Err(SinkError::Stale { .. }) = answer {
             self.lease.lose(LossReason::RefusedBySink);
@@ -154,16 +161,16 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
 
     /// Remembers that the fence was raised here: for sinks that claim with their first statement.
     pub fn mark_claimed(&self) {
-        let key = self.key();
+        let Some(sink) = self.sink.id() else { return };
+        let claim = (sink, self.resource());
         let mut claims = self.lease.claims();
-        if !claims.contains(&key) {
-            claims.push(key);
+        if !claims.contains(&claim) {
+            claims.push(claim);
         }
     }
 
-    fn key(&self) -> (usize, String) {
-        let address = std::ptr::from_ref(self.sink).cast::<()>().addr();
-        (address, self.sink.resource(self.lease.path()).into_owned())
+    fn resource(&self) -> String {
+        self.sink.resource(self.lease.path()).into_owned()
     }
 }
 

@@ -79,6 +79,9 @@ impl<'s> FencedGuard<'s> {
 
     /// Frees the lock before the body ends. The body may go on, without a guard.
     ///
+    /// Where [reentrant](crate::Section::reentrant) sections share the lease, it is freed by the
+    /// last of them: [`Released::StillShared`].
+    ///
     /// # Errors
     /// [`LockError::Lost`] if the lease was lost before, [`LockError::Unavailable`] if the release
     /// could not be confirmed before the deadline; it goes on in the background.

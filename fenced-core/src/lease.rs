@@ -46,6 +46,8 @@ pub enum Released {
     Confirmed,
     /// The lock had been lost before: somebody else may have held it meanwhile.
     AlreadyGone,
+    /// The lock is still held, by a section around or inside of this one that shares the lease.
+    StillShared,
 }
 
 /// The lock service's end of a lease.
@@ -132,7 +134,7 @@ impl Lease {
             // Boxed, so that a section's future has no room for it beside its body.
             Box::pin(release(&self.state)).await
         } else {
-            Ok(Released::Confirmed)
+            Ok(Released::StillShared)
         }
     }
 
@@ -160,7 +162,7 @@ async fn release(state: &LeaseState) -> Result<Released, LockError> {
             Err(LockError::unavailable(state.path(), limit, cause))
         });
     match &released {
-        Ok(Released::Confirmed) => {}
+        Ok(Released::Confirmed | Released::StillShared) => {}
         Ok(Released::AlreadyGone) => tracing::warn!(
             lock.path = %state.path(), token = %state.token(),
             "the lock had been lost before its release; the resources judge what was written"

@@ -45,7 +45,7 @@ pub use request::Request;
 pub use section::{Entered, OnLost, Release, Section, section};
 pub use segment::LockSegment;
 pub use service::{Budget, HasLocks, LockRequest, LockService, Mode, ServiceId};
-pub use sink::{Fate, FencingSink, Outcome};
+pub use sink::{Fate, FencingSink, Outcome, SinkId};
 pub use sink_error::SinkError;
 pub use statement::{SqlValue, Statement};
 pub use token::{FencingToken, TokenError};

@@ -34,7 +34,8 @@ impl Request {
     /// Names a write by `id`, and by a SHA-256 of `payload`.
     ///
     /// The payload is digested in its JSON form, with the members of a map in order of their
-    /// names, so that the order of a `HashMap` does not matter. What cannot be used is told when
+    /// names, so that the order of a `HashMap` does not matter. JSON writes a float that is not
+    /// finite as it writes a missing value: their digests are equal. What cannot be used is told when
     /// the request is: as [`SinkError::InvalidRequest`].
     pub fn new(id: impl fmt::Display, payload: &(impl Serialize + ?Sized)) -> Self {
         let id = id.to_string();
@@ -96,7 +97,7 @@ impl Request {
     #[must_use]
     pub fn ambiguous(&self) -> SinkError {
         SinkError::Ambiguous {
-            request: self.id.clone(),
+            request: Some(self.id.clone()),
         }
     }
 

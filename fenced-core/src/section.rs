@@ -13,7 +13,7 @@ use crate::lease::Lease;
 use crate::race::{Race, Raced};
 use crate::state::{LeaseState, Lost};
 use crate::timer::LeaseTimer;
-use crate::{FencedGuard, LockError, LockPath, LockRequest, LockService, Loss, Mode, PathError};
+use crate::{FencedGuard, LockError, LockPath, LockRequest, LockService, Loss, PathError};
 
 /// What happens to a body when its lease is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -96,7 +96,6 @@ pub struct Section<'a> {
     path: Result<LockPath, PathError>,
     timeout: Duration,
     hold: Option<Duration>,
-    mode: Mode,
     label: Option<&'a str>,
     reentrant: bool,
     on_lost: OnLost,
@@ -113,7 +112,6 @@ impl<'a> Section<'a> {
             path,
             timeout: Self::DEFAULT_TIMEOUT,
             hold: None,
-            mode: Mode::Exclusive,
             label: None,
             reentrant: false,
             on_lost: OnLost::Cancel,
@@ -196,7 +194,7 @@ impl<'a> Section<'a> {
         if let Some(outer) = held::find(service, &path) {
             return share(outer, self.reentrant);
         }
-        let mut request = LockRequest::new(&path, self.timeout).mode(self.mode);
+        let mut request = LockRequest::new(&path, self.timeout);
         request.label = self.label;
         let lease = locks.acquire(request).await?;
         lease.state().granted_by(service);

@@ -1,3 +1,4 @@
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,12 +35,29 @@ pub trait LockService: Send + Sync {
 
 /// The identity of a lock service within this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ServiceId(usize);
+pub struct ServiceId(Identity);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    Address(usize),
+    Name(u64),
+}
 
 impl ServiceId {
     /// The identity of whatever lives at this address: what all handles on a service share.
     pub fn of<T: ?Sized>(shared: &T) -> Self {
-        Self(std::ptr::from_ref(shared).cast::<()>().addr())
+        Self(Identity::Address(
+            std::ptr::from_ref(shared).cast::<()>().addr(),
+        ))
+    }
+
+    /// The identity of a set of locks by its name, such as a file or an ensemble: two services on
+    /// one set are one.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        Self(Identity::Name(hasher.finish()))
     }
 }
 

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 
@@ -52,6 +53,25 @@ pub trait FencingSink: Send + Sync {
     /// The name under which the sink keeps the fence of a lock: its path, unless told otherwise.
     fn resource<'a>(&'a self, path: &'a LockPath) -> Cow<'a, str> {
         path.as_str().into()
+    }
+
+    /// Which sink this is, so that a section claims a resource there only once. A sink without an
+    /// identity is claimed each time, which is safe.
+    fn id(&self) -> Option<SinkId> {
+        None
+    }
+}
+
+/// The identity of a sink within this process, which its clones share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SinkId(u64);
+
+impl SinkId {
+    /// One that no other sink has.
+    #[must_use]
+    pub fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 

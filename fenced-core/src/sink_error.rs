@@ -55,12 +55,10 @@ pub enum SinkError {
         reason: String,
     },
     /// The answer got lost, so that the write may have happened.
-    #[error(
-        "no answer to the request `{request}`, which may have been applied: ask `outcome`, or repeat it with the same id"
-    )]
+    #[error("no answer to {}", unanswered(request.as_deref()))]
     Ambiguous {
-        /// The id of the request.
-        request: String,
+        /// The id of the request, if the write had one.
+        request: Option<String>,
     },
     /// The token is too far ahead of what the resource has seen to be true.
     #[error(
@@ -72,7 +70,7 @@ pub enum SinkError {
         /// The newest token that the resource has seen.
         current: Option<FencingToken>,
     },
-    /// The lease is lost, so that nothing was sent.
+    /// The lease is lost. Nothing was written; at most, the fence was raised.
     #[error(transparent)]
     Lost(#[from] Loss),
     /// The lock service cannot be reached right now, so that nothing was sent.
@@ -101,6 +99,15 @@ impl SinkError {
             self,
             Self::Busy { .. } | Self::Retry(_) | Self::Suspect { .. }
         )
+    }
+}
+
+fn unanswered(request: Option<&str>) -> String {
+    match request {
+        Some(id) => format!(
+            "the request `{id}`, which may have been applied: ask `outcome`, or repeat it with the same id"
+        ),
+        None => "a write without a request, which may have been applied: look at the data before repeating it".to_owned(),
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use crate::lease::LeaseHandle;
-use crate::{FencingToken, LockPath, Loss, LossReason, ServiceId, SinkError};
+use crate::{FencingToken, LockPath, Loss, LossReason, ServiceId, SinkError, SinkId};
 
 const HELD: u8 = 0;
 const RELEASED: u8 = u8::MAX;
@@ -31,8 +31,8 @@ pub(crate) struct LeaseState {
     /// More than one where inner sections are reentrant.
     owners: AtomicUsize,
     handle: Mutex<Option<Box<dyn LeaseHandle>>>,
-    /// The resources at which this lease has raised the fence, each with its sink's address.
-    claims: Mutex<Vec<(usize, String)>>,
+    /// The resources at which this lease has raised the fence, each with its sink.
+    claims: Mutex<Vec<(SinkId, String)>>,
 }
 
 impl LeaseState {
@@ -215,7 +215,7 @@ impl LeaseState {
         Ok(())
     }
 
-    pub(crate) fn claims(&self) -> MutexGuard<'_, Vec<(usize, String)>> {
+    pub(crate) fn claims(&self) -> MutexGuard<'_, Vec<(SinkId, String)>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

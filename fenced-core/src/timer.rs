@@ -1,6 +1,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Instant;
 
@@ -11,8 +12,15 @@ use crate::state::LeaseState;
 /// An entry is not moved when its lease is renewed: it comes up, sees the new deadline, and is
 /// put back. A lease that was released leaves its entry until then.
 pub(crate) struct LeaseTimer {
-    entries: Mutex<BinaryHeap<Entry>>,
+    entries: Mutex<Entries>,
     earlier: Condvar,
+}
+
+#[derive(Default)]
+struct Entries {
+    heap: BinaryHeap<Entry>,
+    /// How many entries may be there before those of dropped leases are looked for.
+    crowd: usize,
 }
 
 /// A lease to be looked at; ordered so that the earliest is the heap's greatest.
@@ -43,19 +51,20 @@ impl LeaseTimer {
     }
 
     fn add(&self, entry: Entry) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_earliest = entries.peek().is_none_or(|first| first < &entry);
-        entries.push(entry);
-        drop(entries);
+        let is_earliest = self.entries().add(entry);
         if is_earliest {
             self.earlier.notify_one();
         }
     }
 
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn run(&self) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries();
         loop {
-            let Some(first) = entries.peek() else {
+            let Some(first) = entries.heap.peek() else {
                 entries = self
                     .earlier
                     .wait(entries)
@@ -71,17 +80,38 @@ impl LeaseTimer {
                 entries = woken;
                 continue;
             }
-            let due = entries.pop();
+            let due = entries.heap.pop();
             drop(entries);
-            if let Some(again) = due.and_then(Entry::look) {
+            if let Some(again) = due.and_then(Entry::look_safely) {
                 self.add(again);
             }
-            entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            entries = self.entries();
         }
     }
 }
 
+impl Entries {
+    /// Says whether it is the earliest.
+    fn add(&mut self, entry: Entry) -> bool {
+        if self.heap.len() >= self.crowd {
+            self.heap.retain(|entry| entry.lease.strong_count() > 0);
+            self.crowd = (2 * self.heap.len()).max(1_024);
+        }
+        let is_earliest = self.heap.peek().is_none_or(|first| first < &entry);
+        self.heap.push(entry);
+        is_earliest
+    }
+}
+
 impl Entry {
+    /// A lock service or a subscriber that panics must not end the only timer.
+    fn look_safely(self) -> Option<Self> {
+        catch_unwind(AssertUnwindSafe(|| self.look())).unwrap_or_else(|_| {
+            tracing::error!("a lock service panicked when its lease was lost");
+            None
+        })
+    }
+
     /// Ends the lease if it is over; else says when to look again.
     fn look(self) -> Option<Self> {
         let lease = self.lease.upgrade()?;

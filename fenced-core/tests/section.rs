@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use fenced_core::{
-    Fate, Fence, FencingSink, Hold, LockError, LossReason, MemoryLocks, MemorySink, MemoryWrite,
-    OnLost, Outcome, Released, Request, SinkError, section,
+    Fate, Fence, FencingSink, FencingToken, Hold, Lease, LeaseHandle, LockError, LockPath,
+    LossReason, MemoryLocks, MemorySink, MemoryWrite, OnLost, Outcome, Released, Request,
+    SinkError, section,
 };
 use tokio::sync::oneshot;
 
@@ -139,9 +140,7 @@ async fn a_suspect_lease_sends_nothing_until_it_is_confirmed() {
 #[tokio::test]
 async fn a_stale_answer_ends_the_lease() {
     let (locks, sink) = (MemoryLocks::new(), MemorySink::new());
-    sink.claim(&Fence::new(A, fenced_core::FencingToken::MAX))
-        .await
-        .unwrap();
+    sink.claim(&Fence::new(A, FencingToken::MAX)).await.unwrap();
     let lost = section(&locks, A)
         .run(async |guard| {
             let stale = guard.fence(&sink).claim().await.unwrap_err();
@@ -295,7 +294,7 @@ impl FencingSink for Slow {
             let _ = answered.await;
         }
         let mine = fence.token;
-        let current = fenced_core::FencingToken::MAX;
+        let current = FencingToken::MAX;
         Err(SinkError::Stale { mine, current })
     }
 
@@ -343,4 +342,117 @@ async fn a_write_that_is_never_answered_is_ambiguous_soon_after_the_loss() {
         .await
         .unwrap();
     assert!(matches!(cut, Err(SinkError::Ambiguous { .. })), "{cut:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_had_not_begun_at_the_loss_is_not_made() {
+    let (locks, sink) = (MemoryLocks::new(), MemorySink::new());
+    let refused = section(&locks, A)
+        .on_lost(OnLost::Finish)
+        .run(async |guard| {
+            let request = Request::new("r", &1);
+            let fenced = guard.fence(&sink);
+            let calling = async { panic!("the call was made") };
+            let bounded = fenced.bounded::<()>(|_| request.ambiguous(), calling);
+            locks.lose(A, LossReason::SessionExpired);
+            bounded.await
+        })
+        .await
+        .unwrap();
+    assert!(matches!(refused, Err(SinkError::Lost(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_shared_lease_is_freed_by_the_last_of_its_sections() {
+    let locks = MemoryLocks::new();
+    section(&locks, A)
+        .run(async |outer| {
+            let inner = section(&locks, A)
+                .reentrant()
+                .run(async |inner| inner.release().await.unwrap());
+            assert_eq!(inner.await.unwrap(), Released::StillShared);
+            assert_eq!(locks.token(A), Some(outer.token()));
+            assert_eq!(outer.release().await.unwrap(), Released::Confirmed);
+            assert_eq!(locks.token(A), None);
+        })
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn nothing_is_granted_while_disconnected() {
+    let locks = MemoryLocks::with_lease(Duration::from_millis(50));
+    let held = section(&locks, A).run(async |_| {
+        locks.disconnect();
+        pending::<()>().await;
+    });
+    let waiting = async {
+        tokio::task::yield_now().await;
+        let waiting = section(&locks, A).timeout(Duration::from_millis(200));
+        waiting.run(async |_| ()).await
+    };
+    let (held, waited) = tokio::join!(held, waiting);
+    assert_eq!(reason(held), LossReason::DeadlinePassed);
+    assert!(
+        matches!(waited, Err(LockError::Unavailable { .. })),
+        "{waited:?}"
+    );
+    let waiting = section(&locks, A).run(async |_| ());
+    let reconnecting = async { locks.reconnect() };
+    tokio::join!(waiting, reconnecting).0.unwrap();
+}
+
+#[tokio::test]
+async fn who_waits_at_a_disconnect_is_served_after_it() {
+    let locks = MemoryLocks::with_lease(Duration::from_millis(50));
+    let held = section(&locks, A).run(async |guard| {
+        while locks.waiters(A) == 0 {
+            tokio::task::yield_now().await;
+        }
+        locks.disconnect();
+        guard.revoked().await
+    });
+    let waiting = section(&locks, A).run(async |_| ());
+    let reconnecting = async {
+        while locks.token(A).is_some() || locks.waiters(A) == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(locks.waiters(A), 1, "it was granted while disconnected");
+        locks.reconnect();
+    };
+    let (held, waited, ()) = tokio::join!(held, waiting, reconnecting);
+    assert_eq!(reason(held), LossReason::DeadlinePassed);
+    waited.unwrap();
+}
+
+/// What frees a lock of a service that breaks its promise.
+struct Panics;
+
+#[async_trait]
+impl LeaseHandle for Panics {
+    async fn release(self: Box<Self>) -> Result<Released, LockError> {
+        Ok(Released::Confirmed)
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("a handle that panics, as it should not");
+    }
+}
+
+#[tokio::test]
+async fn deadlines_are_kept_although_a_lock_service_panics() {
+    let path = LockPath::new(A).unwrap();
+    let token = FencingToken::MAX;
+    let (lease, _control) = Lease::grant(path, token, Instant::now(), Panics);
+    lease.lost().await;
+    let locks = MemoryLocks::with_lease(Duration::from_millis(50));
+    let lost = section(&locks, A)
+        .run(async |_guard| {
+            locks.disconnect();
+            pending::<()>().await;
+        })
+        .await;
+    assert_eq!(reason(lost), LossReason::DeadlinePassed);
 }

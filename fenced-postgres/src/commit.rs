@@ -47,9 +47,7 @@ pub(crate) async fn commit_unnamed(mut tx: PgTx, fence: &Fence) -> Result<(), Si
     match ended(&mut tx, done) {
         Committed::Yes => Ok(()),
         Committed::No(error) => Err(refusal::refused(error, fence)),
-        Committed::Unknown => Err(SinkError::Ambiguous {
-            request: format!("(unnamed, at {})", fence.resource),
-        }),
+        Committed::Unknown => Err(SinkError::Ambiguous { request: None }),
     }
 }
 

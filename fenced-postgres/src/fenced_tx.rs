@@ -48,7 +48,10 @@ impl<A: Serialize + DeserializeOwned + Send> FencedTx<'_, A> {
         fenced.fence()?;
         let stored = Answer::of(&answer)?;
         let committing = Box::pin(commit(tx, &fence, &self.request, stored));
-        match fenced.bounded(Some(&self.request), committing).await? {
+        match fenced
+            .bounded(|_| self.request.ambiguous(), committing)
+            .await?
+        {
             Outcome::Applied(_) => {
                 fenced.mark_claimed();
                 Ok(Outcome::Applied(answer))
@@ -99,7 +102,7 @@ impl<'g> EnteredTx<'g> {
     /// Commits.
     ///
     /// # Errors
-    /// [`SinkError::Ambiguous`] if the connection ended meanwhile, so that it may have been
+    /// [`SinkError::Ambiguous`] if the connection or the lease ended meanwhile, so that it may have been
     /// committed; nothing was with all others.
     ///
     /// # Cancel safety
@@ -108,7 +111,8 @@ impl<'g> EnteredTx<'g> {
         let Self { fenced, fence, tx } = self;
         fenced.fence()?;
         let committing = Box::pin(commit_unnamed(tx, &fence));
-        fenced.bounded(None, committing).await?;
+        let cut = |_| SinkError::Ambiguous { request: None };
+        fenced.bounded(cut, committing).await?;
         fenced.mark_claimed();
         Ok(())
     }

@@ -93,7 +93,7 @@ impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
     {
         let fence = self.fence()?;
         let opening = Box::pin(self.sink().open(&fence, Some(&request)));
-        Ok(match self.bounded(None, opening).await? {
+        Ok(match self.bounded(SinkError::Lost, opening).await? {
             Opened::Replayed(answer) => Begin::Replayed(answer.decode()?),
             Opened::Fresh(tx) => {
                 Begin::Fresh(FencedTx::new(EnteredTx::new(self, fence, tx), request))
@@ -104,7 +104,7 @@ impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
     async fn enter(self) -> Result<EnteredTx<'g>, SinkError> {
         let fence = self.fence()?;
         let opening = Box::pin(self.sink().open(&fence, None));
-        match self.bounded(None, opening).await? {
+        match self.bounded(SinkError::Lost, opening).await? {
             Opened::Fresh(tx) => Ok(EnteredTx::new(self, fence, tx)),
             Opened::Replayed(_) => unreachable!("without a request there is no answer"),
         }
@@ -114,7 +114,7 @@ impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
         let fence = self.fence()?;
         let bounds = &self.sink().bounds;
         let entering = Box::pin(enter_within(transaction.client(), &fence, bounds));
-        self.bounded(None, entering).await
+        self.bounded(SinkError::Lost, entering).await
     }
 
     async fn run<A, E, F>(self, request: Request, body: F) -> Result<Outcome<A>, E>

@@ -126,7 +126,11 @@ where
 {
     let request = recorded.as_ref().map(|recorded| recorded.request.clone());
     let work = fenced.sink().transact(fenced.fence()?, recorded, body);
-    let ran = fenced.bounded(request.as_ref(), work).await?;
+    let cut = |_| match &request {
+        Some(request) => request.ambiguous(),
+        None => SinkError::Ambiguous { request: None },
+    };
+    let ran = fenced.bounded(cut, work).await?;
     if let Ran::Done(_) | Ran::Failed { claimed: true, .. } = ran {
         fenced.mark_claimed();
     }

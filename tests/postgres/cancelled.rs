@@ -132,7 +132,7 @@ async fn a_connection_lost_in_commit_is_ambiguous() {
         };
         let (committed, ()) = tokio::join!(tx.commit(99), killing);
         assert!(
-            matches!(&committed, Err(SinkError::Ambiguous { request }) if request == "r1"),
+            matches!(&committed, Err(SinkError::Ambiguous { request: Some(id) }) if id == "r1"),
             "{committed:?}"
         );
     })

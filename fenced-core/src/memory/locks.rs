@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 
 use crate::error::Queue;
 use crate::lease::{Lease, LeaseControl, LeaseHandle, Released};
@@ -37,18 +37,21 @@ pub struct MemoryLocks {
 struct Shared {
     /// How long a lease lasts once nothing renews it.
     lease: Duration,
-    connected: watch::Sender<bool>,
+    /// Tells those who wait for a connection.
+    reconnected: Notify,
     locks: Mutex<Locks>,
 }
 
 #[derive(Default)]
 struct Locks {
+    disconnected: bool,
     last_token: i64,
     by_path: HashMap<LockPath, Lock>,
 }
 
 struct Lock {
-    holder: Holder,
+    /// Nobody only while disconnected.
+    holder: Option<Holder>,
     waiters: VecDeque<Waiter>,
 }
 
@@ -84,7 +87,7 @@ impl MemoryLocks {
     pub fn with_lease(lease: Duration) -> Self {
         let shared = Arc::new(Shared {
             lease,
-            connected: watch::Sender::new(true),
+            reconnected: Notify::new(),
             locks: Mutex::default(),
         });
         Self { shared }
@@ -106,21 +109,34 @@ impl MemoryLocks {
     /// Makes every lease suspect and lets it run out; nothing is granted meanwhile.
     pub fn disconnect(&self) {
         let end = Instant::now() + self.shared.lease;
-        self.shared.connected.send_replace(false);
+        self.shared.locks().disconnected = true;
         for control in self.shared.controls() {
             control.suspect();
             control.renew_no_longer_than(end);
         }
     }
 
-    /// Confirms every lease that has not run out.
+    /// Confirms every lease that has not run out, and grants again.
     pub fn reconnect(&self) {
         let controls = self.shared.controls();
         for control in controls.iter().filter(|control| !control.is_over()) {
             control.extend(far_ahead());
             control.confirm();
         }
-        self.shared.connected.send_replace(true);
+        let mut locks = self.shared.locks();
+        locks.disconnected = false;
+        let free = locks
+            .by_path
+            .iter()
+            .filter(|(_, lock)| lock.holder.is_none());
+        let free: Vec<_> = free.map(|(path, _)| path.clone()).collect();
+        let refused = free
+            .iter()
+            .flat_map(|path| self.shared.pass_on(&mut locks, path));
+        let refused: Vec<_> = refused.collect();
+        drop(locks);
+        drop(refused);
+        self.shared.reconnected.notify_waiters();
     }
 
     /// The token of the present holder of `path`.
@@ -142,10 +158,8 @@ impl MemoryLocks {
 
     fn holder(&self, path: &str) -> Option<LeaseControl> {
         let locks = self.shared.locks();
-        locks
-            .by_path
-            .get(path)
-            .map(|lock| lock.holder.control.clone())
+        let holder = locks.by_path.get(path)?.holder.as_ref()?;
+        Some(holder.control.clone())
     }
 }
 
@@ -161,34 +175,37 @@ impl Shared {
 
     fn controls(&self) -> Vec<LeaseControl> {
         let locks = self.locks();
-        locks
+        let holders = locks
             .by_path
             .values()
-            .map(|lock| lock.holder.control.clone())
-            .collect()
+            .filter_map(|lock| lock.holder.as_ref());
+        holders.map(|holder| holder.control.clone()).collect()
     }
 
     /// Grants the lock at once, or gives out a place in its queue.
-    fn enter(self: &Arc<Self>, request: &LockRequest<'_>) -> Result<Lease, Place> {
+    fn enter(self: &Arc<Self>, request: &LockRequest<'_>) -> Entry {
         let label = request.label.map(str::to_owned);
         let mut locks = self.locks();
+        if locks.disconnected {
+            return Entry::Disconnected;
+        }
         if let Some(lock) = locks.by_path.get_mut(request.path.as_str()) {
             let (grant, place) = oneshot::channel();
             lock.waiters.retain(|waiter| !waiter.grant.is_closed());
             let queue = Queue {
                 ahead: Some(lock.waiters.len() + 1),
-                holder: lock.holder.label.clone(),
+                holder: lock.holder.as_ref().and_then(|holder| holder.label.clone()),
             };
             lock.waiters.push_back(Waiter { grant, label });
-            return Err(Place { place, queue });
+            return Entry::Queued(place, queue);
         }
         let (lease, control) = self.grant(&mut locks, request.path);
-        let holder = Holder { control, label };
-        let waiters = VecDeque::new();
-        locks
-            .by_path
-            .insert(request.path.clone(), Lock { holder, waiters });
-        Ok(lease)
+        let lock = Lock {
+            holder: Some(Holder { control, label }),
+            waiters: VecDeque::new(),
+        };
+        locks.by_path.insert(request.path.clone(), lock);
+        Entry::Granted(lease)
     }
 
     fn grant(self: &Arc<Self>, locks: &mut Locks, path: &LockPath) -> (Lease, LeaseControl) {
@@ -203,65 +220,78 @@ impl Shared {
         Lease::grant(path.clone(), token, far_ahead(), handle)
     }
 
-    /// Passes the lock on; says whether it was this token that held it.
+    /// Frees the lock; says whether it was this token that held it.
     fn free(self: &Arc<Self>, path: &LockPath, token: FencingToken) -> bool {
-        let mut refused = Vec::new();
         let mut locks = self.locks();
-        let is_holder = |lock: &Lock| lock.holder.control.token() == token;
-        if !locks.by_path.get(path).is_some_and(is_holder) {
+        let Some(lock) = locks.by_path.get_mut(path) else {
             return false;
-        }
-        loop {
-            let waiter = locks
-                .by_path
-                .get_mut(path)
-                .and_then(|lock| lock.waiters.pop_front());
-            let Some(waiter) = waiter else {
+        };
+        let is_ours = |holder: &mut Holder| holder.control.token() == token;
+        let Some(left) = lock.holder.take_if(is_ours) else {
+            return false;
+        };
+        let refused = self.pass_on(&mut locks, path);
+        drop(locks);
+        // Dropped last: each of them comes back here, and finds that it holds nothing.
+        drop((left, refused));
+        true
+    }
+
+    /// Grants a free lock to the first who waits; gives out what those who have gone did not take.
+    fn pass_on(self: &Arc<Self>, locks: &mut Locks, path: &LockPath) -> Vec<Lease> {
+        let mut refused = Vec::new();
+        while let Some(lock) = locks.by_path.get_mut(path) {
+            if locks.disconnected && !lock.waiters.is_empty() {
+                break;
+            }
+            let Some(waiter) = lock.waiters.pop_front() else {
                 locks.by_path.remove(path);
                 break;
             };
-            let (lease, control) = self.grant(&mut locks, path);
-            if let Some(lock) = locks.by_path.get_mut(path) {
-                let label = waiter.label;
-                lock.holder = Holder { control, label };
-            }
+            let (lease, control) = self.grant(locks, path);
             match waiter.grant.send(lease) {
-                Ok(()) => break,
+                Ok(()) => {
+                    if let Some(lock) = locks.by_path.get_mut(path) {
+                        let label = waiter.label;
+                        lock.holder = Some(Holder { control, label });
+                    }
+                    break;
+                }
                 Err(lease) => refused.push(lease),
             }
         }
-        drop(locks);
-        // Dropped last: each of them comes back here, and finds that it holds nothing.
-        drop(refused);
-        true
+        refused
     }
 }
 
-struct Place {
-    place: oneshot::Receiver<Lease>,
-    queue: Queue,
+enum Entry {
+    Granted(Lease),
+    Queued(oneshot::Receiver<Lease>, Queue),
+    Disconnected,
 }
 
 #[async_trait]
 impl LockService for MemoryLocks {
     async fn acquire(&self, request: LockRequest<'_>) -> Result<Lease, LockError> {
-        let timeout = |queue| LockError::timeout(request.path, request.budget.waited(), queue);
-        let mut connected = self.shared.connected.subscribe();
         let limit = tokio::time::Instant::from_std(request.budget.deadline());
-        let reached = tokio::time::timeout_at(limit, connected.wait_for(|connected| *connected))
-            .await
-            .is_ok();
-        if !reached {
-            let waited = request.budget.waited();
-            return Err(LockError::unavailable(request.path, waited, "disconnected"));
-        }
-        let Place { place, queue } = match self.shared.enter(&request) {
-            Ok(lease) => return Ok(lease),
-            Err(place) => place,
-        };
-        match tokio::time::timeout_at(limit, place).await {
-            Ok(Ok(lease)) => Ok(lease),
-            Ok(Err(_)) | Err(_) => Err(timeout(queue)),
+        let waited = || request.budget.waited();
+        loop {
+            let mut reconnected = std::pin::pin!(self.shared.reconnected.notified());
+            reconnected.as_mut().enable();
+            match self.shared.enter(&request) {
+                Entry::Granted(lease) => return Ok(lease),
+                Entry::Queued(place, queue) => {
+                    let granted = tokio::time::timeout_at(limit, place).await;
+                    let timeout = || LockError::timeout(request.path, waited(), queue);
+                    return granted.ok().and_then(Result::ok).ok_or_else(timeout);
+                }
+                Entry::Disconnected => {
+                    let reached = tokio::time::timeout_at(limit, reconnected).await;
+                    reached.map_err(|_| {
+                        LockError::unavailable(request.path, waited(), "disconnected")
+                    })?;
+                }
+            }
         }
     }
 
@@ -297,7 +327,7 @@ impl fmt::Debug for MemoryLocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryLocks")
             .field("lease", &self.shared.lease)
-            .field("connected", &*self.shared.connected.borrow())
+            .field("disconnected", &self.shared.locks().disconnected)
             .finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::{Fate, Fence, FencingSink, FencingToken, Outcome, Request, SinkError};
+use crate::{Fate, Fence, FencingSink, FencingToken, Outcome, Request, SinkError, SinkId};
 
 /// A sink in memory: counters that refuse stale writes. Clones are handles on the same counters.
 ///
@@ -25,8 +25,9 @@ use crate::{Fate, Fence, FencingSink, FencingToken, Outcome, Request, SinkError}
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct MemorySink {
+    id: SinkId,
     state: Arc<Mutex<State>>,
 }
 
@@ -77,7 +78,10 @@ impl MemorySink {
     /// A sink that has seen nothing.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            id: SinkId::unique(),
+            state: Arc::default(),
+        }
     }
 
     /// The value of the counter `key`.
@@ -180,5 +184,15 @@ impl FencingSink for MemorySink {
             current.is_some_and(|current| *current > sent.token)
         });
         Ok(if passed { Fate::Absent } else { Fate::Unknown })
+    }
+
+    fn id(&self) -> Option<SinkId> {
+        Some(self.id)
+    }
+}
+
+impl Default for MemorySink {
+    fn default() -> Self {
+        Self::new()
     }
 }
