@@ -27,6 +27,7 @@ mod ledger;
 mod locks;
 mod queue;
 mod reader;
+mod resource;
 mod rows;
 mod run;
 mod sink;

@@ -51,6 +51,7 @@ pub struct SqliteLocks {
 }
 
 struct Shared {
+    id: ServiceId,
     file: PathBuf,
     lease: Duration,
     label: String,
@@ -166,6 +167,7 @@ impl SqliteLocksBuilder {
             .await
             .unwrap_or_else(|_| Err(OpenError::failed(&file, "its thread has ended")))?;
         let shared = Shared {
+            id: id(&file),
             file,
             lease,
             label: self.label,
@@ -205,8 +207,14 @@ impl LockService for SqliteLocks {
     }
 
     fn id(&self) -> ServiceId {
-        ServiceId::of(&*self.shared)
+        self.shared.id
     }
+}
+
+/// Escaped, two file names never look the same.
+fn id(file: &Path) -> ServiceId {
+    let name = file.as_os_str().as_encoded_bytes().escape_ascii();
+    ServiceId::named(&format!("sqlite {name}"))
 }
 
 impl fmt::Debug for SqliteLocks {

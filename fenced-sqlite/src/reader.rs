@@ -6,6 +6,7 @@ use std::time::Duration;
 use fenced_core::SinkError;
 use rusqlite::Connection;
 
+use crate::busy::{self, is_busy};
 use crate::database;
 use crate::sink::OnConnect;
 
@@ -50,6 +51,13 @@ impl Readers {
         &self,
         body: impl FnOnce(&Connection) -> Result<T, SinkError>,
     ) -> Result<T, SinkError> {
+        self.attempt(body).map_err(|error| self.refused(error))
+    }
+
+    fn attempt<T>(
+        &self,
+        body: impl FnOnce(&Connection) -> Result<T, SinkError>,
+    ) -> Result<T, SinkError> {
         let idle = self.idle().pop();
         let database = match idle {
             Some(database) => database,
@@ -65,6 +73,18 @@ impl Readers {
             idle.push(database);
         }
         result
+    }
+
+    fn refused(&self, error: SinkError) -> SinkError {
+        match error {
+            SinkError::Backend(cause) if cause.downcast_ref().is_some_and(is_busy) => {
+                SinkError::Busy {
+                    resource: self.file.display().to_string(),
+                    pids: busy::writers(&self.file),
+                }
+            }
+            error => error,
+        }
     }
 
     fn connect(&self) -> rusqlite::Result<Connection> {

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fenced_core::{Answer, Fate, Fence, FencingSink, Outcome, Request, SinkError, Statement};
+use fenced_core::{
+    Answer, Fate, Fence, FencingSink, Outcome, Request, SinkError, SinkId, Statement,
+};
 use rusqlite::Connection;
 
 use crate::reader::Readers;
 use crate::statement::execute_all;
 use crate::thread::{Caller, WriterThread};
 use crate::writer::{Ran, Recorded, Writer};
-use crate::{OpenError, database, ledger};
+use crate::{OpenError, database, ledger, resource};
 
 /// Data in an SQLite file that refuses stale writes.
 ///
@@ -29,6 +31,7 @@ pub struct SqliteSink {
 }
 
 struct Shared {
+    id: SinkId,
     file: PathBuf,
     writer: WriterThread,
     readers: Arc<Readers>,
@@ -101,6 +104,7 @@ impl SqliteSink {
         T: Send + 'static,
         E: Send + 'static,
     {
+        resource::check(&fence)?;
         if let Some(recorded) = &recorded {
             recorded.request.digest()?;
         }
@@ -151,6 +155,7 @@ impl SqliteSinkBuilder {
         let writer = WriterThread::start(file.clone(), self.busy_limit, open).await?;
         let readers = Readers::new(file.clone(), self.busy_limit, self.on_connect);
         let shared = Shared {
+            id: SinkId::unique(),
             file,
             writer,
             readers: Arc::new(readers),
@@ -168,6 +173,7 @@ impl FencingSink for SqliteSink {
     type Answer = Answer;
 
     async fn claim(&self, fence: &Fence) -> Result<(), SinkError> {
+        resource::check(fence)?;
         self.shared
             .writer
             .submit(fence.clone(), Writer::claim)
@@ -194,11 +200,16 @@ impl FencingSink for SqliteSink {
 
     async fn outcome(&self, request: &Request) -> Result<Fate<Answer>, SinkError> {
         request.digest()?;
+        request.fence().map_or(Ok(()), resource::check)?;
         let request = request.clone();
         self.shared
             .readers
             .read(move |database| ledger::fate(database, &request))
             .await
+    }
+
+    fn id(&self) -> Option<SinkId> {
+        Some(self.shared.id)
     }
 }
 

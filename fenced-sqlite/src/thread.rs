@@ -2,7 +2,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,14 @@ use tokio::sync::oneshot;
 use crate::OpenError;
 use crate::writer::Writer;
 
+/// How many wait for their turn; more than these are refused at once.
+const LONGEST_QUEUE: usize = 1_024;
+
 type Job = Box<dyn FnOnce(&Writer) + Send>;
 
 /// The thread of a [`Writer`]: SQLite admits one writer at a time anyway.
 pub(crate) struct WriterThread {
-    jobs: Sender<Job>,
+    jobs: SyncSender<Job>,
     busy_limit: Duration,
 }
 
@@ -33,7 +36,7 @@ impl WriterThread {
         busy_limit: Duration,
         open: impl FnOnce() -> Result<Connection, OpenError> + Send + 'static,
     ) -> Result<Self, OpenError> {
-        let (jobs, queue) = mpsc::channel::<Job>();
+        let (jobs, queue) = mpsc::sync_channel::<Job>(LONGEST_QUEUE);
         let (reply, opened) = oneshot::channel();
         let at = file.clone();
         thread::Builder::new()
@@ -85,7 +88,11 @@ impl WriterThread {
             let _ = reply.send(done);
         };
         let ended = || SinkError::backend("the thread that writes the file has ended");
-        self.jobs.send(Box::new(job)).map_err(|_| ended())?;
+        match self.jobs.try_send(Box::new(job)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => return Err(busy),
+            Err(TrySendError::Disconnected(_)) => return Err(ended()),
+        }
         let told = match tokio::time::timeout_at(until.into(), &mut answer).await {
             Ok(told) => told,
             Err(_) if turn.take() => return Err(busy),

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use fenced_core::{Lease, LockError, LockPath, LockRequest, LockService, LossReason, Released};
+use fenced_core::{
+    Lease, LockError, LockPath, LockRequest, LockService, LossReason, Released, section,
+};
 use fenced_sqlite::rusqlite::{Connection, Result as SqlResult};
 use fenced_sqlite::{OpenError, SqliteLocks};
 use tempfile::TempDir;
@@ -238,6 +240,20 @@ async fn a_waiter_whose_row_is_gone_queues_again() {
     wait_for("a new row", || file.count() == 2).await;
     held.release().await.unwrap();
     assert!(waiting.await.unwrap().token().get() > token.get() + 1);
+}
+
+#[tokio::test]
+async fn a_file_that_was_opened_twice_is_one_set_of_locks() {
+    let file = File::new();
+    let (outer, inner) = (file.locks(PATIENCE).await, file.locks(PATIENCE).await);
+    assert_eq!(outer.id(), inner.id());
+    let nested = section(&outer, "/locks/a").run(async |_| {
+        let nested = section(&inner, "/locks/a").timeout(PATIENCE);
+        nested.run(async |_| ()).await
+    });
+    let error = nested.await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::Reentrant { .. }), "{error}");
+    assert_ne!(outer.id(), File::new().locks(PATIENCE).await.id());
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! What a fenced transaction promises beyond the conformance suite.
 
+use std::future::{Future as _, poll_fn};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use fenced_core::{
@@ -370,6 +372,92 @@ async fn a_body_that_takes_long_makes_the_others_busy() {
     })
     .await;
     assert_eq!(shop.count().await, 9);
+}
+
+#[tokio::test]
+async fn a_queue_that_is_full_is_busy_at_once() {
+    const ROOM: usize = 1_024;
+    let shop = Shop::with_limit(Duration::from_secs(60)).await;
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let (starts, started) = tokio::sync::oneshot::channel();
+    shop.inside(async |guard| {
+        let stock = guard.fence(&shop.stock);
+        let slow = stock.transaction(move |tx| {
+            starts.send(()).unwrap();
+            gone.recv().unwrap();
+            sell(tx, 1)
+        });
+        let crowd = async {
+            started.await.unwrap();
+            let fence = stock.fence().unwrap();
+            let mut waiting = Vec::new();
+            for _ in 0..ROOM {
+                let mut claim = Box::pin(shop.stock.claim(&fence));
+                assert!(poll_fn(|cx| Poll::Ready(claim.as_mut().poll(cx).is_pending())).await);
+                waiting.push(claim);
+            }
+            let error = shop.stock.claim(&fence).await;
+            assert!(matches!(error, Err(SinkError::Busy { .. })), "{error:?}");
+            go.send(()).unwrap();
+            for waiter in waiting {
+                waiter.await.unwrap();
+            }
+        };
+        let (slow, ()) = tokio::join!(slow, crowd);
+        assert_eq!(slow.unwrap(), 9);
+        stock.claim().await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn reading_what_others_lock_is_busy() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.db");
+    let blocker = Connection::open(&other).unwrap();
+    blocker.execute_batch("CREATE TABLE other (x)").unwrap();
+    let name = other.display().to_string();
+    let stock = SqliteSink::builder()
+        .busy_limit(Duration::from_millis(100))
+        .on_connect(move |db| db.execute("ATTACH ?1 AS other", [&name]).map(drop))
+        .open(folder.path().join("shop.db"))
+        .await
+        .unwrap();
+    let count = |db: &Connection| {
+        db.query_row("SELECT count(*) FROM other.other", [], |row| {
+            row.get::<_, i64>(0)
+        })
+    };
+    assert_eq!(stock.read(count).await.unwrap(), 0);
+    blocker.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let Err(SinkError::Busy { resource, .. }) = stock.read(count).await else {
+        panic!("not busy");
+    };
+    assert_eq!(resource, stock.file().display().to_string());
+    blocker.execute_batch("COMMIT").unwrap();
+    assert_eq!(stock.read(count).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_fence_that_names_no_resource_is_refused() {
+    let shop = Shop::new().await;
+    let request = Request::new("r", &());
+    for (bad, reason) in [
+        (String::new(), "it is empty"),
+        ("a".repeat(1_025), "it is longer than 1024 bytes"),
+        ("a\0b".to_owned(), "it holds a control character"),
+    ] {
+        let fence = Fence::new(bad, token(1));
+        let claimed = shop.stock.claim(&fence).await;
+        let written = shop.stock.write(&fence, &request, Vec::new()).await;
+        for error in [claimed.unwrap_err(), written.unwrap_err()] {
+            assert!(matches!(error, SinkError::Backend(_)), "{error}");
+            assert!(error.to_string().ends_with(reason), "{error}");
+        }
+    }
+    assert_eq!(shop.fence().await, 0);
+    let longest = Fence::new("a".repeat(1_024), token(1));
+    shop.stock.claim(&longest).await.unwrap();
 }
 
 #[tokio::test]
