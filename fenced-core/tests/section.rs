@@ -426,7 +426,7 @@ async fn who_waits_at_a_disconnect_is_served_after_it() {
 }
 
 /// What frees a lock of a service that breaks its promise.
-struct Panics;
+struct Panics(std::sync::mpsc::Sender<()>);
 
 #[async_trait]
 impl LeaseHandle for Panics {
@@ -437,6 +437,7 @@ impl LeaseHandle for Panics {
 
 impl Drop for Panics {
     fn drop(&mut self) {
+        self.0.send(()).unwrap();
         panic!("a handle that panics, as it should not");
     }
 }
@@ -445,8 +446,10 @@ impl Drop for Panics {
 async fn deadlines_are_kept_although_a_lock_service_panics() {
     let path = LockPath::new(A).unwrap();
     let token = FencingToken::MAX;
-    let (lease, _control) = Lease::grant(path, token, Instant::now(), Panics);
-    lease.lost().await;
+    let (dropped, was_dropped) = std::sync::mpsc::channel();
+    let lease = Lease::grant(path, token, Instant::now(), Panics(dropped)).0;
+    was_dropped.recv().unwrap();
+    assert!(lease.loss().is_some());
     let locks = MemoryLocks::with_lease(Duration::from_millis(50));
     let lost = section(&locks, A)
         .run(async |_guard| {

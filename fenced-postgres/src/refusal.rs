@@ -24,9 +24,12 @@ pub(crate) enum Misuse {
         "the schema `fenced` is missing or old: call `fenced_postgres::migrate` at start, and grant its use to the service's role"
     )]
     Schema(#[source] Error),
-    #[error("no connection of the pool was free within {0:?}: enlarge the pool, or wait longer")]
-    NoConnection(std::time::Duration),
 }
+
+/// Nothing was sent.
+#[derive(Debug, thiserror::Error)]
+#[error("no connection of the pool was free within {0:?}: enlarge the pool, or wait longer")]
+pub(crate) struct NoConnection(pub(crate) std::time::Duration);
 
 /// An error of the client, which alone says no more than "db error".
 #[derive(Debug, thiserror::Error)]

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, PoolError};
 use fenced_core::{
-    Answer, Fate, Fence, FencingSink, LockPath, Outcome, Request, SinkError, Statement,
+    Answer, Fate, Fence, FencingSink, LockPath, Outcome, Request, SinkError, SinkId, Statement,
 };
 use tokio_postgres::IsolationLevel;
 
 use crate::bounds::{Bounds, milliseconds};
 use crate::commit::commit;
 use crate::open::Opened;
-use crate::refusal::{self, Misuse};
+use crate::refusal::{Failure, NoConnection};
 use crate::statements::execute_all;
 use crate::{blockers, outcome, own};
 
@@ -32,6 +32,7 @@ pub struct PgSink {
     pub(crate) begin: &'static str,
     pub(crate) bounds: Bounds,
     naming: Option<Arc<Naming>>,
+    id: SinkId,
 }
 
 impl PgSink {
@@ -49,6 +50,7 @@ impl PgSink {
             begin: begin(IsolationLevel::ReadCommitted),
             bounds: Bounds::default(),
             naming: None,
+            id: SinkId::unique(),
         }
     }
 
@@ -101,8 +103,12 @@ impl PgSink {
         let limit = Self::CONNECTION_TIMEOUT;
         tokio::time::timeout(limit, self.pool.get())
             .await
-            .map_err(|_| Misuse::NoConnection(limit))?
-            .map_err(refusal::backend)
+            .map_err(|_| SinkError::Retry(NoConnection(limit).into()))?
+            .map_err(|error| match error {
+                PoolError::Backend(error) => SinkError::Retry(Failure(error).into()),
+                PoolError::Timeout(_) => SinkError::Retry(error.into()),
+                error => SinkError::backend(error),
+            })
     }
 }
 
@@ -151,6 +157,10 @@ impl FencingSink for PgSink {
             Some(name) => name(path).into(),
             None => path.as_str().into(),
         }
+    }
+
+    fn id(&self) -> Option<SinkId> {
+        Some(self.id)
     }
 }
 

@@ -43,6 +43,17 @@ async fn a_write_without_a_fence_is_refused() {
     assert_eq!(database.count().await, 100);
 }
 
+#[tokio::test]
+async fn a_row_that_names_no_resource_is_refused_also_after_two_entries() {
+    let database = guarded().await;
+    let mut session = database.session().await;
+    let tx = session.client.transaction().await.expect("a transaction");
+    let other = fenced::Fence::new("/locks/inventory/4712", fence(33).token);
+    enter(&tx, &fence(33)).await.expect("the fence");
+    enter(&tx, &other).await.expect("the other fence");
+    refused(&tx, "INSERT INTO stock VALUES ('', 1)").await;
+}
+
 /// G1, G4: what one transaction entered is nothing to the next, another resource, or one whose
 /// savepoint was rolled back.
 #[tokio::test]

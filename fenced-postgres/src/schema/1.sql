@@ -140,7 +140,7 @@ END $$;
 -- Returns `target` if this transaction entered there; the last statement of a fenced transaction calls it.
 CREATE FUNCTION fenced.held(target text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF position(concat(E'\n', target, E'\n') IN coalesce(current_setting('fenced.held', true), '')) > 0 THEN
+    IF target <> '' AND position(concat(E'\n', target, E'\n') IN coalesce(current_setting('fenced.held', true), '')) > 0 THEN
         RETURN target;
     END IF;
     PERFORM fenced.refuse('ZF004', 'the transaction has not entered here', NULL);
