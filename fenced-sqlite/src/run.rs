@@ -54,7 +54,8 @@ pub trait SqliteFenced {
     /// # Errors
     /// What `body` returns, and as `E` what [`FencingSink::write`](fenced_core::FencingSink::write)
     /// would: [`SinkError::Stale`], [`SinkError::Busy`] with the process that is in a transaction,
-    /// [`SinkError::Ambiguous`] when the lease ended before the answer came.
+    /// [`SinkError::Ambiguous`] when the lease ended before the answer came, or the disk failed at
+    /// the commit.
     ///
     /// # Cancel safety
     /// A transaction whose future is dropped happens wholly or not at all.
@@ -73,8 +74,7 @@ pub trait SqliteFenced {
     /// For reading, and for what may be done twice.
     ///
     /// # Errors
-    /// As [`run`](Self::run). [`SinkError::Lost`] says that the lease ended before the answer came;
-    /// whether the transaction happened is then not known.
+    /// As [`run`](Self::run). What is [`SinkError::Ambiguous`] can only be found out from the data.
     ///
     /// # Cancel safety
     /// As [`run`](Self::run).

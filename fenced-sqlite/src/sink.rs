@@ -108,10 +108,11 @@ impl SqliteSink {
         if let Some(recorded) = &recorded {
             recorded.request.digest()?;
         }
-        let work = move |writer: &Writer, caller: &Caller<'_>, fence: &Fence| {
-            writer.transact(caller, fence, recorded.as_ref(), body)
+        let resource = fence.resource.clone();
+        let work = move |writer: &Writer, caller: &Caller<'_>| {
+            writer.transact(caller, &fence, recorded.as_ref(), body)
         };
-        self.shared.writer.submit(fence, work).await?
+        self.shared.writer.submit(resource, work).await?
     }
 }
 
@@ -174,10 +175,9 @@ impl FencingSink for SqliteSink {
 
     async fn claim(&self, fence: &Fence) -> Result<(), SinkError> {
         resource::check(fence)?;
-        self.shared
-            .writer
-            .submit(fence.clone(), Writer::claim)
-            .await?
+        let (resource, fence) = (fence.resource.clone(), fence.clone());
+        let work = move |writer: &Writer, caller: &Caller<'_>| writer.claim(caller, &fence);
+        self.shared.writer.submit(resource, work).await?
     }
 
     async fn write(

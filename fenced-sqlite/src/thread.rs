@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fenced_core::{Fence, SinkError};
+use fenced_core::SinkError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -26,6 +26,8 @@ pub(crate) struct WriterThread {
 
 /// Somebody who waits for an answer of a [`Writer`].
 pub(crate) struct Caller<'a> {
+    /// What it waits for.
+    pub(crate) resource: &'a str,
     until: Instant,
     is_gone: &'a dyn Fn() -> bool,
 }
@@ -63,12 +65,12 @@ impl WriterThread {
     /// Does `work` on the thread, unless it is given up before its turn comes.
     pub(crate) async fn submit<R: Send + 'static>(
         &self,
-        fence: Fence,
-        work: impl FnOnce(&Writer, &Caller<'_>, &Fence) -> R + Send + 'static,
+        resource: String,
+        work: impl FnOnce(&Writer, &Caller<'_>) -> R + Send + 'static,
     ) -> Result<R, SinkError> {
         let until = Instant::now() + self.busy_limit;
         let busy = SinkError::Busy {
-            resource: fence.resource.clone(),
+            resource: resource.clone(),
             pids: vec![std::process::id()],
         };
         let (reply, mut answer) = oneshot::channel();
@@ -80,10 +82,11 @@ impl WriterThread {
                 return;
             }
             let caller = Caller {
+                resource: &resource,
                 until,
                 is_gone: &is_gone,
             };
-            let done = catch_unwind(AssertUnwindSafe(|| work(writer, &caller, &fence)));
+            let done = catch_unwind(AssertUnwindSafe(|| work(writer, &caller)));
             writer.roll_back();
             let _ = reply.send(done);
         };

@@ -49,9 +49,9 @@ impl Writer {
 
     /// Raises the fence.
     pub(crate) fn claim(&self, caller: &Caller<'_>, fence: &Fence) -> Result<(), SinkError> {
-        self.begin(caller, fence)?;
+        self.begin(caller)?;
         ledger::raise(&self.database, fence)?;
-        self.commit(caller, fence, None)
+        self.commit(caller, None)
     }
 
     /// Claims, looks the request up, runs `body`, remembers the request: all or nothing.
@@ -72,7 +72,7 @@ impl Writer {
                 Ok(Ran::Done(Outcome::Applied(value)))
             }
             Err(error) => {
-                let claimed = self.keep_claim(caller, fence, raised);
+                let claimed = self.keep_claim(caller, raised);
                 Ok(Ran::Failed { error, claimed })
             }
         }
@@ -84,11 +84,11 @@ impl Writer {
         fence: &Fence,
         recorded: Option<&Recorded<T>>,
     ) -> Result<Entered<T>, SinkError> {
-        self.begin(caller, fence)?;
+        self.begin(caller)?;
         let raised = ledger::raise(&self.database, fence)?;
         if let Some(recorded) = recorded {
             if let Some(answer) = ledger::find(&self.database, &recorded.request)? {
-                self.commit(caller, fence, None)?;
+                self.commit(caller, None)?;
                 return (recorded.recall)(answer).map(Entered::Replayed);
             }
         }
@@ -114,41 +114,41 @@ impl Writer {
             let answer = (recorded.keep)(value)?;
             ledger::remember(&self.database, fence, &recorded.request, &answer)?;
         }
-        self.commit(caller, fence, recorded.map(|recorded| &recorded.request))
+        self.commit(caller, recorded.map(|recorded| &recorded.request))
     }
 
     /// Undoes what a failed body wrote, but not the claim: the body may have told what it read.
-    fn keep_claim(&self, caller: &Caller<'_>, fence: &Fence, raised: bool) -> bool {
+    fn keep_claim(&self, caller: &Caller<'_>, raised: bool) -> bool {
         let is_whole = self.gate.is_whole(&self.database);
         !raised
             || (is_whole
                 && self.execute("ROLLBACK TO fenced_claimed").is_ok()
-                && self.commit(caller, fence, None).is_ok())
+                && self.commit(caller, None).is_ok())
     }
 
-    fn begin(&self, caller: &Caller<'_>, fence: &Fence) -> Result<(), SinkError> {
+    fn begin(&self, caller: &Caller<'_>) -> Result<(), SinkError> {
         patiently(|| caller.waits(), || self.gate.begin(&self.database))
-            .map_err(|error| self.refused(fence, error))?;
+            .map_err(|error| self.refused(caller, error))?;
         if caller.is_gone() {
             return Err(SinkError::backend("nobody waits for it any more"));
         }
         Ok(())
     }
 
-    fn commit(
-        &self,
-        caller: &Caller<'_>,
-        fence: &Fence,
-        request: Option<&Request>,
-    ) -> Result<(), SinkError> {
+    /// A commit that failed inside the transaction is definite: it is rolled back. One that ended
+    /// the transaction may have reached the disk.
+    fn commit(&self, caller: &Caller<'_>, request: Option<&Request>) -> Result<(), SinkError> {
         let committed = patiently(|| caller.waits(), || self.gate.commit(&self.database));
-        committed.map_err(|error| match request {
-            Some(request) if !is_busy(&error) => {
-                tracing::warn!(%error, request = request.id(), "no answer to a commit");
-                request.ambiguous()
-            }
-            _ => self.refused(fence, error),
-        })
+        let Err(error) = committed else {
+            return Ok(());
+        };
+        if !self.database.is_autocommit() {
+            self.roll_back();
+            return Err(self.refused(caller, error));
+        }
+        let request = request.map(|request| request.id().to_owned());
+        tracing::warn!(%error, request, "no answer to a commit");
+        Err(SinkError::Ambiguous { request })
     }
 
     fn execute(&self, sql: &str) -> Result<(), SinkError> {
@@ -159,10 +159,10 @@ impl Writer {
             .map_err(SinkError::backend)
     }
 
-    fn refused(&self, fence: &Fence, error: rusqlite::Error) -> SinkError {
+    fn refused(&self, caller: &Caller<'_>, error: rusqlite::Error) -> SinkError {
         if is_busy(&error) {
             SinkError::Busy {
-                resource: fence.resource.clone(),
+                resource: caller.resource.to_owned(),
                 pids: busy::writers(&self.file),
             }
         } else {

@@ -375,6 +375,66 @@ async fn a_body_that_takes_long_makes_the_others_busy() {
 }
 
 #[tokio::test]
+async fn a_commit_that_is_refused_changed_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let stock = SqliteSink::builder()
+        .on_connect(|db| db.pragma_update(None, "foreign_keys", true))
+        .open(folder.path().join("shop.db"))
+        .await
+        .unwrap();
+    let locks = MemoryLocks::new();
+    let inside = section(&locks, SKU).run(async |guard| {
+        let stock = guard.fence(&stock);
+        let create = "CREATE TABLE parent (id INTEGER PRIMARY KEY); CREATE TABLE child (
+            parent INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)";
+        let create = stock.transaction(|tx| tx.execute_batch(create).map_err(ShopError::from));
+        create.await.unwrap();
+        let orphan = |tx: &Connection| tx.execute("INSERT INTO child VALUES (1)", []);
+        let request = Request::new("order-1", &());
+        for _ in 0..2 {
+            let error = stock.run(&request, move |tx| Ok::<_, ShopError>(orphan(tx)?));
+            let Err(ShopError::Sink(SinkError::Backend(cause))) = error.await else {
+                panic!("not refused");
+            };
+            assert!(cause.to_string().contains("FOREIGN KEY"), "{cause}");
+        }
+        let error = stock.transaction(move |tx| Ok::<_, ShopError>(orphan(tx)?));
+        let error = error.await.unwrap_err();
+        assert!(matches!(error, ShopError::Sink(SinkError::Backend(_))));
+        let count = |tx: &Connection| {
+            let count = "SELECT count(*) FROM child";
+            Ok::<i64, ShopError>(tx.query_row(count, [], |row| row.get(0))?)
+        };
+        let counted = stock.run(&request, count).await;
+        assert_eq!(counted.unwrap(), Outcome::Applied(0));
+    });
+    inside.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_commit_that_ends_the_transaction_without_an_answer_is_ambiguous() {
+    /// As a disk that fails does, this ends the transaction within its commit.
+    fn fail(tx: &Connection) -> Result<(), ShopError> {
+        Ok(tx.commit_hook(Some(|| true))?)
+    }
+    let shop = Shop::new().await;
+    shop.inside(async |guard| {
+        let stock = guard.fence(&shop.stock);
+        stock.claim().await.unwrap();
+        let failed = stock.run(Request::new("order-1", &()), fail).await;
+        let Err(ShopError::Sink(SinkError::Ambiguous { request })) = failed else {
+            panic!("not ambiguous: {failed:?}");
+        };
+        assert_eq!(request.as_deref(), Some("order-1"));
+        let failed = stock.transaction(fail).await;
+        let Err(ShopError::Sink(SinkError::Ambiguous { request: None })) = failed else {
+            panic!("not ambiguous: {failed:?}");
+        };
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_queue_that_is_full_is_busy_at_once() {
     const ROOM: usize = 1_024;
     let shop = Shop::with_limit(Duration::from_secs(60)).await;
