@@ -85,6 +85,11 @@ pub mod __private {
     pub use std::time::Duration;
 }
 
-#[cfg(all(doctest, feature = "postgres", feature = "sqlite", feature = "zookeeper"))]
+#[cfg(all(
+    doctest,
+    feature = "postgres",
+    feature = "sqlite",
+    feature = "zookeeper"
+))]
 #[doc = include_str!("../README.md")]
 struct Readme;
