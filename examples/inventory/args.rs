@@ -8,7 +8,9 @@ pub(crate) const USAGE: &str = "\
 Usage: inventory [--zk HOST:PORT] [--postgres URL] [--json]
   --zk HOST:PORT   take the locks from ZooKeeper (feature `zookeeper`), else from a file
   --postgres URL   keep the stock in PostgreSQL (feature `postgres`), else in a file
-  --json           end with the figures in one line of JSON";
+  --json           end with the figures in one line of JSON
+
+Servers to try it on: eval \"$(tests/run up)\" sets $FENCED_ZK and $FENCED_POSTGRES";
 
 /// What the command line says.
 #[derive(Default)]
@@ -46,6 +48,10 @@ impl Args {
                 Long("zk") => args.zk = Some(parser.value()?.string()?),
                 Long("postgres") => args.postgres = Some(parser.value()?.string()?),
                 Long("json") => args.json = true,
+                Long("help") | lexopt::Arg::Short('h') => {
+                    println!("{USAGE}");
+                    std::process::exit(0);
+                }
                 Long("folder") => args.folder = Some(parser.value()?.string()?),
                 Long("sku") => args.sku = Some(parser.value()?.string()?),
                 Long("worker") => name = Some(parser.value()?.string()?),
@@ -53,8 +59,10 @@ impl Args {
                 other => return Err(other.unexpected().into()),
             }
         }
-        if let (Some(name), Some(plan)) = (name, plan) {
-            args.role = Role::Worker { name, plan };
+        match (name, plan) {
+            (Some(name), Some(plan)) => args.role = Role::Worker { name, plan },
+            (None, None) => {}
+            _ => return Err("a worker needs both a name and a plan".into()),
         }
         args.built_for()?;
         Ok(args)

@@ -8,6 +8,8 @@ pub(crate) enum Event {
     Granted { token: i64 },
     /// So many were in stock.
     Read { token: i64, count: i64 },
+    /// It is about to write that so many are left.
+    Writing { token: i64, left: i64 },
     /// The process is about to stop itself.
     Stopping { token: i64, place: Place },
     /// The sale was written.

@@ -19,6 +19,7 @@ mod timeline;
 mod worker;
 mod world;
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use args::{Args, Role};
@@ -40,8 +41,22 @@ async fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("inventory: {error}");
+            eprintln!("inventory: {}", with_causes(&*error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error, and what is behind it as far as it does not say so itself.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut behind = error.source();
+    while let Some(cause) = behind {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        behind = cause.source();
+    }
+    text
 }

@@ -108,6 +108,7 @@ impl Shop {
         if left < 0 {
             return Err(OrderError::SoldOut(count));
         }
+        Event::Writing { token, left }.tell();
         let request = Request::new(&order.id, order);
         let write = vec![stock::leave(&order.sku, left)];
         if stock.write(&request, write).await?.is_replayed() {

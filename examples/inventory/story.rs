@@ -14,6 +14,11 @@ use crate::world::{self, Failure};
 
 const IN_STOCK: i64 = 10;
 
+const PROLOGUE: &str = "\
+Two processes, ann and ben, sell one piece at a time: each reads the stock and writes what is left,
+under one lock. Each grant of the lock has a token, greater than all before. The database remembers
+the greatest that it has seen, the fence, and refuses whoever comes with a smaller one.";
+
 /// What became of the sales.
 #[derive(Debug, Default, Serialize)]
 struct Figures {
@@ -47,18 +52,18 @@ pub(crate) async fn tell(args: &Args) -> Result<bool, Failure> {
         quantity: IN_STOCK,
     })
     .await?;
-    println!(
-        "{IN_STOCK} pieces of {sku} in stock; ann and ben sell one at a time, under one lock."
-    );
+    println!("{IN_STOCK} pieces of {sku} in stock.\n{PROLOGUE}");
 
     let timeline = Timeline::start();
     let mut figures = Figures {
         expected_stock: IN_STOCK,
         ..Figures::default()
     };
-    timeline.heading("1. Stopped at the worst moment: only the database can tell that ann is late");
+    Timeline::heading(
+        "1. Stopped at the worst moment: only the database can tell that ann is late",
+    );
     take_over(&world, &timeline, Plan::StopInsideWrite, &mut figures).await?;
-    timeline.heading("2. Stopped anywhere else: ann's guard knows at once that her lease is over");
+    Timeline::heading("2. Stopped anywhere else: ann's guard knows at once that her lease is over");
     take_over(&world, &timeline, Plan::StopBetweenSteps, &mut figures).await?;
 
     figures.stock = shop.stock.shelf.count(sku).await?;
@@ -109,7 +114,10 @@ impl Figures {
             Event::RefusedByResource { .. } => self.refused_stale += 1,
             Event::RefusedByGuard { .. } => self.refused_local += 1,
             Event::Failed { .. } => self.failed += 1,
-            Event::Granted { .. } | Event::Read { .. } | Event::Stopping { .. } => {}
+            Event::Granted { .. }
+            | Event::Read { .. }
+            | Event::Writing { .. }
+            | Event::Stopping { .. } => {}
         }
     }
 
@@ -154,11 +162,13 @@ impl Worker {
             }
         }
         let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
-        let id = process.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let id = process.id().and_then(|id| i32::try_from(id).ok());
         let output = process.stdout.take().ok_or("a worker without output")?;
         Ok(Self {
             process,
-            pid: id.ok_or("a worker without a process id")?,
+            pid: id
+                .and_then(Pid::from_raw)
+                .ok_or("a worker without a process id")?,
             events: BufReader::new(output).lines(),
         })
     }

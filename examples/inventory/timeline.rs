@@ -13,7 +13,7 @@ impl Timeline {
         Self { started }
     }
 
-    pub(crate) fn heading(&self, text: &str) {
+    pub(crate) fn heading(text: &str) {
         println!("\n{text}\n");
         println!("   time  who       token  what");
     }
@@ -35,36 +35,35 @@ impl Timeline {
 }
 
 fn describe(event: &Event) -> (Option<i64>, String) {
-    match event {
+    let (token, text) = match event {
         Event::Granted { token } => (
-            Some(*token),
-            "holds the lock, and has raised the fence to its token".to_owned(),
-        ),
-        Event::Read { token, count } => (Some(*token), format!("reads the stock: {count}")),
-        Event::Stopping { token, place } => {
-            let text = match place {
-                Place::InsideWrite => {
-                    "is stopped: the guard said yes, and not a byte has been sent"
-                }
-                Place::BetweenSteps => "is stopped between two steps",
-            };
-            (Some(*token), text.to_owned())
-        }
-        Event::Sold {
             token,
-            quantity,
-            left,
-        } => (Some(*token), format!("sells {quantity}: {left} left")),
-        Event::RefusedByResource { mine, current } => (
-            Some(*mine),
-            format!(
-                "is REFUSED BY THE DATABASE, which has seen token {current}: the late write did nothing"
-            ),
+            "has the lock, and raises the fence to its token".into(),
         ),
+        Event::Read { token, count } => (token, format!("reads the stock: {count}")),
+        Event::Writing { token, left } => (token, format!("is about to write: {left} left")),
+        Event::Stopping { token, place } => (token, stopping(*place).into()),
+        Event::Sold { token, left, .. } => (token, format!("has sold: {left} left")),
+        Event::RefusedByResource { mine, current } => (mine, refused(*current)),
         Event::RefusedByGuard { token, reason } => (
-            Some(*token),
+            token,
             format!("is REFUSED BY ITS GUARD, and sends nothing: {reason}"),
         ),
-        Event::Failed { reason } => (None, format!("FAILS: {reason}")),
+        Event::Failed { reason } => return (None, format!("FAILS: {reason}")),
+    };
+    (Some(*token), text)
+}
+
+fn stopping(place: Place) -> &'static str {
+    match place {
+        Place::InsideWrite => "is stopped: the guard said yes, and not a byte has been sent",
+        Place::BetweenSteps => "is stopped between two steps",
     }
+}
+
+fn refused(current: i64) -> String {
+    format!(
+        "is REFUSED BY THE DATABASE, which has seen token {current}: the late write, which would \
+         undo what was sold meanwhile, did nothing"
+    )
 }
