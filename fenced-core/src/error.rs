@@ -14,7 +14,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 #[non_exhaustive]
 pub enum LockError {
     /// The lock was not free within the time given.
-    #[error("waited {waited:?} for the lock `{path}`{queue}: try again later, or wait longer")]
+    #[error("waited {waited:.1?} for the lock `{path}`{queue}: try again later, or wait longer")]
     #[non_exhaustive]
     Timeout {
         /// The lock.
@@ -59,7 +59,7 @@ pub enum LockError {
     },
     /// The lock service could not be reached, or gave no usable answer, in the time given.
     #[error(
-        "the lock service did not answer within {waited:?} for the lock `{path}` ({cause}): check that it runs and can be reached"
+        "the lock service did not answer within {waited:.1?} for the lock `{path}` ({cause}): check that it runs and can be reached"
     )]
     #[non_exhaustive]
     Unavailable {

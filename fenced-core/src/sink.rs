@@ -10,7 +10,8 @@ use crate::{Fence, LockPath, Request, SinkError};
 /// It keeps, durably and beside its data, the greatest token it has seen for each resource name,
 /// and compares inside the resource, in the same atomic step as the write.
 ///
-/// A section uses it through [`Fenced`](crate::Fenced) only. Check one of your own with
+/// A section uses it through [`Fenced`](crate::Fenced) only. [`MemorySink`](crate::MemorySink) is
+/// the shortest model for one of your own, which needs the crate `async-trait`; check it with
 /// [`sink_conformance!`](crate::sink_conformance).
 #[async_trait]
 pub trait FencingSink: Send + Sync {
@@ -27,9 +28,21 @@ pub trait FencingSink: Send + Sync {
     /// [`SinkError::Stale`] if a newer token was seen; the resource is unchanged.
     async fn claim(&self, fence: &Fence) -> Result<(), SinkError>;
 
-    /// Compares, writes, and remembers the request with its answer, in one atomic step.
+    /// Compares, writes, and remembers the request with its answer, in one atomic step, which
+    /// goes in this order:
     ///
-    /// It raises the fence too. A request that was applied before is answered from memory.
+    /// 1. [`Request::digest`], which refuses a request that cannot be used.
+    /// 2. Compare: a smaller token than the greatest seen is [`SinkError::Stale`], whatever became
+    ///    of the request before. An equal or a greater one is accepted, and kept.
+    /// 3. Look the request up by its id, which is one for all resources: answer what was applied
+    ///    with the same digest as [`Outcome::Replayed`], refuse another digest as
+    ///    [`SinkError::RequestMismatch`].
+    /// 4. Write, and keep the request with its digest and answer. What is refused, or fails, keeps
+    ///    nothing: the next holder may make the same request.
+    ///
+    /// A sink whose resource has transactions may use [`Fence::claimed`]: the holder has raised
+    /// the fence there before, so that one that is missing or behind has been lost, which is
+    /// [`SinkError::NotClaimed`]. Others can ignore it.
     ///
     /// # Errors
     /// [`SinkError::Stale`] and most others: nothing was changed. [`SinkError::Ambiguous`]: ask

@@ -1,3 +1,5 @@
+use std::error::Error;
+
 use crate::{BoxError, FencingToken, LockPath, Loss};
 
 /// Why a sink did not do what was asked.
@@ -36,7 +38,7 @@ pub enum SinkError {
         pids: Vec<u32>,
     },
     /// The resource could not serialise the write with others.
-    #[error("the resource asks to repeat the write ({0}): repeat all of it, with the same request")]
+    #[error("the resource asks to repeat the write ({}): repeat all of it, with the same request", with_causes(&**.0))]
     Retry(#[source] BoxError),
     /// The id of the request was used before, for something else.
     #[error(
@@ -82,7 +84,7 @@ pub enum SinkError {
         path: LockPath,
     },
     /// Anything else that the resource or its client says.
-    #[error("the resource failed: {0}")]
+    #[error("the resource failed: {}", with_causes(&**.0))]
     Backend(#[source] BoxError),
 }
 
@@ -100,6 +102,21 @@ impl SinkError {
             Self::Busy { .. } | Self::Retry(_) | Self::Suspect { .. }
         )
     }
+}
+
+/// The error, and what is behind it as far as it does not say so itself: clients of databases
+/// tend to keep the sentence that helps for their source.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut behind = error.source();
+    while let Some(cause) = behind {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        behind = cause.source();
+    }
+    text
 }
 
 fn unanswered(request: Option<&str>) -> String {
