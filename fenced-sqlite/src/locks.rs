@@ -18,6 +18,7 @@ use crate::{OpenError, busy, database};
 ///
 /// First come, first served, within a process and between processes. A lease is renewed by a
 /// thread of its own; a process that is killed or stopped loses its locks when they expire.
+/// While the whole machine sleeps no lease runs on.
 /// Clones are handles on the same locks.
 ///
 /// The locks of `shop.db` are in the file `shop.db.locks`, apart from any data, so that a writer

@@ -8,6 +8,7 @@ use fenced_core::{
 };
 use fenced_sqlite::rusqlite::{Connection, Result as SqlResult};
 use fenced_sqlite::{OpenError, SqliteLocks};
+use nix::time::ClockId;
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -117,14 +118,20 @@ async fn a_holder_gives_up_before_others_take_over() {
     let lease_length = Duration::from_secs(10);
     let held = acquire(&file.locks(lease_length).await).await;
     let remaining = held.remaining();
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let clock = if cfg!(target_vendor = "apple") {
+        // CLOCK_UPTIME_RAW
+        ClockId::from_raw(8)
+    } else {
+        ClockId::CLOCK_MONOTONIC
+    };
+    let now: Duration = clock.now().unwrap().into();
     let expires = "SELECT expires FROM contender";
     let expires: i64 = file
         .rows()
         .query_row(expires, [], |row| row.get(0))
         .unwrap();
-    let others = expires - now.tv_sec * 1_000_000_000 - now.tv_nsec;
-    let others = Duration::from_nanos(others.try_into().unwrap());
+    let expires = Duration::from_nanos(expires.try_into().unwrap());
+    let others = expires.saturating_sub(now);
     assert!(remaining < others, "{remaining:?}, others {others:?}");
     assert!(others <= lease_length, "{others:?}");
 }
