@@ -6,11 +6,13 @@ use std::time::Instant;
 use fenced_core::{Answer, Fate, Fence, FencingToken, Mode, Request, SinkError};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::{OpenError, database};
+use crate::{Collected, OpenError, database};
 
 const LAYOUT: i64 = 1;
 
 /// Readers and writers of a resource have a token each: readers do not fence one another.
+///
+/// Rows of tokens below the floor were collected: where a fence is missing, this takes its place.
 const CREATE: &str = "
     CREATE TABLE IF NOT EXISTS fenced_layout (
         only INTEGER PRIMARY KEY CHECK (only = 1), version INTEGER NOT NULL
@@ -24,6 +26,10 @@ const CREATE: &str = "
         digest BLOB NOT NULL CHECK (length(digest) = 32), answer TEXT NOT NULL,
         created_at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS fenced_floor (
+        only INTEGER PRIMARY KEY CHECK (only = 1), token INTEGER NOT NULL CHECK (token >= 0)
+    ) STRICT;
+    INSERT OR IGNORE INTO fenced_floor (only, token) VALUES (1, 0);
     INSERT OR IGNORE INTO fenced_layout (only, version) VALUES (1, 1)";
 
 /// Creates the tables if they are missing. Needs no lock on the file if they are there.
@@ -70,6 +76,20 @@ impl Seen {
         }
     }
 
+    fn raised(self, fence: &Fence) -> Self {
+        let mine = fence.token.get();
+        match fence.mode {
+            Mode::Shared => Self {
+                shared: mine,
+                ..self
+            },
+            _ => Self {
+                exclusive: mine,
+                ..self
+            },
+        }
+    }
+
     fn of(self, mode: Mode) -> i64 {
         match mode {
             Mode::Shared => self.shared,
@@ -88,33 +108,63 @@ fn seen(database: &Connection, resource: &str) -> rusqlite::Result<Option<Seen>>
         .optional()
 }
 
+/// Below it everything that was older may have been collected.
+fn floor(database: &Connection) -> rusqlite::Result<i64> {
+    database
+        .prepare_cached("SELECT token FROM fenced_floor")?
+        .query_row([], |row| row.get(0))
+}
+
 /// Raises the fence, within a transaction that writes. Says whether it was lower.
 pub(crate) fn raise(database: &Connection, fence: &Fence) -> Result<bool, SinkError> {
     let mine = fence.token;
     let row = seen(database, &fence.resource).map_err(SinkError::backend)?;
-    let seen = row.unwrap_or_default();
-    match FencingToken::try_from(seen.against(fence.mode)) {
+    let floor = match row {
+        Some(_) => 0,
+        None => floor(database).map_err(SinkError::backend)?,
+    };
+    let newest = row.map_or(floor, |seen| seen.against(fence.mode));
+    match FencingToken::try_from(newest) {
         Ok(current) if current > mine => return Err(SinkError::Stale { mine, current }),
         _ => {}
     }
-    if seen.of(fence.mode) >= mine.get() {
+    if row.is_some_and(|seen| seen.of(fence.mode) >= mine.get()) {
         return Ok(false);
     }
     if fence.claimed {
         let resource = fence.resource.clone();
         return Err(SinkError::NotClaimed { resource });
     }
-    let sql = match (fence.mode, row.is_some()) {
-        (Mode::Shared, true) => "UPDATE fenced_fence SET shared = ?2 WHERE resource = ?1",
-        (Mode::Shared, false) => "INSERT INTO fenced_fence VALUES (?1, 0, ?2)",
-        (_, true) => "UPDATE fenced_fence SET token = ?2 WHERE resource = ?1",
-        (_, false) => "INSERT INTO fenced_fence VALUES (?1, ?2, 0)",
-    };
-    database
-        .prepare_cached(sql)
-        .and_then(|mut raise| raise.execute((&fence.resource, mine.get())))
-        .map_err(SinkError::backend)?;
+    // A new row keeps the floor, so that a reader's does not admit what was collected.
+    let seen = row.unwrap_or(Seen {
+        exclusive: floor,
+        shared: 0,
+    });
+    keep(database, &fence.resource, seen.raised(fence)).map_err(SinkError::backend)?;
     Ok(true)
+}
+
+fn keep(database: &Connection, resource: &str, seen: Seen) -> rusqlite::Result<()> {
+    database
+        .prepare_cached(
+            "INSERT INTO fenced_fence (resource, token, shared) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET token = excluded.token, shared = excluded.shared",
+        )?
+        .execute((resource, seen.exclusive, seen.shared))
+        .map(drop)
+}
+
+/// Deletes what is older than `lowest`, and remembers that it did.
+pub(crate) fn collect(database: &Connection, lowest: FencingToken) -> rusqlite::Result<Collected> {
+    let execute = |sql| -> rusqlite::Result<u64> {
+        let changed = database.prepare_cached(sql)?.execute([lowest.get()])?;
+        Ok(changed.try_into().unwrap_or(u64::MAX))
+    };
+    execute("UPDATE fenced_floor SET token = max(token, ?1)")?;
+    Ok(Collected {
+        fences: execute("DELETE FROM fenced_fence WHERE max(token, shared) < ?1")?,
+        requests: execute("DELETE FROM fenced_request WHERE token < ?1")?,
+    })
 }
 
 /// The answer that `request` got before.
@@ -160,7 +210,7 @@ pub(crate) fn remember(
         .map_err(SinkError::backend)
 }
 
-/// What became of `request`, as seen in one snapshot.
+/// What became of `request`, as seen in one snapshot. Below the floor it may have been collected.
 pub(crate) fn fate(database: &Connection, request: &Request) -> Result<Fate<Answer>, SinkError> {
     if let Some(answer) = find(database, request)? {
         return Ok(Fate::Applied(answer));
@@ -170,7 +220,9 @@ pub(crate) fn fate(database: &Connection, request: &Request) -> Result<Fate<Answ
     };
     let seen = seen(database, &sent.resource).map_err(SinkError::backend)?;
     let newest = seen.unwrap_or_default().against(sent.mode);
-    Ok(if newest > sent.token.get() {
+    let floor = floor(database).map_err(SinkError::backend)?;
+    let token = sent.token.get();
+    Ok(if newest > token && token >= floor {
         Fate::Absent
     } else {
         Fate::Unknown

@@ -16,6 +16,7 @@ compile_error!("fenced-sqlite needs the clock and the file locks of a Unix syste
 
 mod busy;
 mod clock;
+mod collect;
 mod contender;
 mod database;
 mod error;
@@ -37,6 +38,7 @@ mod writer;
 
 pub use rusqlite;
 
+pub use collect::Collected;
 pub use error::OpenError;
 pub use locks::{SqliteLocks, SqliteLocksBuilder};
 pub use run::SqliteFenced;

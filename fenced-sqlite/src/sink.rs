@@ -93,6 +93,10 @@ impl SqliteSink {
             .await
     }
 
+    pub(crate) fn writer(&self) -> &WriterThread {
+        &self.shared.writer
+    }
+
     /// One fenced transaction.
     pub(crate) async fn transact<T, E>(
         &self,
@@ -112,7 +116,7 @@ impl SqliteSink {
         let work = move |writer: &Writer, caller: &Caller<'_>| {
             writer.transact(caller, &fence, recorded.as_ref(), body)
         };
-        self.shared.writer.submit(resource, work).await?
+        self.writer().submit(resource, work).await?
     }
 }
 
@@ -177,7 +181,7 @@ impl FencingSink for SqliteSink {
         resource::check(fence)?;
         let (resource, fence) = (fence.resource.clone(), fence.clone());
         let work = move |writer: &Writer, caller: &Caller<'_>| writer.claim(caller, &fence);
-        self.shared.writer.submit(resource, work).await?
+        self.writer().submit(resource, work).await?
     }
 
     async fn write(

@@ -1,12 +1,12 @@
 use std::path::PathBuf;
 
-use fenced_core::{Answer, Fence, Outcome, Request, SinkError};
+use fenced_core::{Answer, Fence, FencingToken, Outcome, Request, SinkError};
 use rusqlite::Connection;
 
 use crate::busy::{self, is_busy, patiently};
 use crate::gate::Gate;
 use crate::thread::Caller;
-use crate::{OpenError, ledger};
+use crate::{Collected, OpenError, ledger};
 
 /// The connection through which one sink writes.
 pub(crate) struct Writer {
@@ -52,6 +52,19 @@ impl Writer {
         self.begin(caller)?;
         ledger::raise(&self.database, fence)?;
         self.commit(caller, None)
+    }
+
+    /// Deletes what is older than `floor`.
+    pub(crate) fn collect(
+        &self,
+        caller: &Caller<'_>,
+        floor: FencingToken,
+    ) -> Result<Collected, SinkError> {
+        self.begin(caller)?;
+        let collected =
+            ledger::collect(&self.database, floor).map_err(|error| self.refused(caller, error))?;
+        self.commit(caller, None)?;
+        Ok(collected)
     }
 
     /// Claims, looks the request up, runs `body`, remembers the request: all or nothing.
