@@ -75,23 +75,9 @@ impl WriterThread {
         };
         let (reply, mut answer) = oneshot::channel();
         let turn = Turn::default();
-        let begins = turn.clone();
-        let job = move |writer: &Writer| {
-            let is_gone = || reply.is_closed();
-            if is_gone() || !begins.take() {
-                return;
-            }
-            let caller = Caller {
-                resource: &resource,
-                until,
-                is_gone: &is_gone,
-            };
-            let done = catch_unwind(AssertUnwindSafe(|| work(writer, &caller)));
-            writer.roll_back();
-            let _ = reply.send(done);
-        };
+        let job = job(resource, until, turn.clone(), reply, work);
         let ended = || SinkError::backend("the thread that writes the file has ended");
-        match self.jobs.try_send(Box::new(job)) {
+        match self.jobs.try_send(job) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Err(busy),
             Err(TrySendError::Disconnected(_)) => return Err(ended()),
@@ -106,6 +92,30 @@ impl WriterThread {
             Err(panic) => resume_unwind(panic),
         }
     }
+}
+
+/// Does `work`, unless it was given up or nobody waits for it any more.
+fn job<R: Send + 'static>(
+    resource: String,
+    until: Instant,
+    turn: Turn,
+    reply: oneshot::Sender<thread::Result<R>>,
+    work: impl FnOnce(&Writer, &Caller<'_>) -> R + Send + 'static,
+) -> Job {
+    Box::new(move |writer| {
+        let is_gone = || reply.is_closed();
+        if is_gone() || !turn.take() {
+            return;
+        }
+        let caller = Caller {
+            resource: &resource,
+            until,
+            is_gone: &is_gone,
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| work(writer, &caller)));
+        writer.roll_back();
+        let _ = reply.send(done);
+    })
 }
 
 /// Taken once: by the thread that begins a piece of work, or by the caller who gives it up.
