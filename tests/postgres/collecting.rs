@@ -1,7 +1,7 @@
 //! Fences and requests that are collected by a floor.
 
 use fenced::postgres::{Collected, collect, enter, reset};
-use fenced::{Fate, Fence, FencingSink, SinkError};
+use fenced::{Fate, Fence, FencingSink, Mode, SinkError};
 
 use crate::database::{Database, SKU, add, fence, request, token};
 
@@ -126,4 +126,26 @@ async fn a_reset_is_audited() {
     assert_eq!((row.get::<_, i64>(1), row.get::<_, i64>(2)), (1_000, 5));
     assert_eq!(row.get::<_, &str>(3), "restored the ensemble");
     assert_eq!(row.get::<_, &str>(4), "postgres");
+}
+
+/// A reader's new fence remembers that the writers of before were collected.
+#[tokio::test]
+async fn a_reader_does_not_readmit_what_was_collected() {
+    let database = Database::new().await;
+    let session = database.session().await;
+    let sink = &database.sink;
+    let reader = |number| {
+        let mut fence = fence(number);
+        fence.mode = Mode::Shared;
+        fence
+    };
+    sink.claim(&fence(7)).await.expect("a writer");
+    let collected = collect(&session.client, token(8)).await;
+    assert_eq!(collected.expect("a collection").fences, 1);
+    sink.claim(&reader(10)).await.expect("a newer reader");
+    let stale = sink.claim(&reader(6)).await.expect_err("a stale reader");
+    assert!(matches!(stale, SinkError::Stale { .. }), "{stale}");
+    sink.claim(&reader(9))
+        .await
+        .expect("a reader above the floor");
 }

@@ -82,7 +82,7 @@ BEGIN
                 PERFORM fenced.refuse('ZF003', 'implausible fencing token', lowest::text);
             END IF;
             INSERT INTO fenced.fence (resource, token, shared)
-            VALUES (target, CASE WHEN is_shared THEN 0 ELSE mine END, CASE WHEN is_shared THEN mine ELSE 0 END)
+            VALUES (target, CASE WHEN is_shared THEN lowest ELSE mine END, CASE WHEN is_shared THEN mine ELSE 0 END)
             ON CONFLICT (resource) DO NOTHING;
             IF FOUND THEN
                 RETURN true;
