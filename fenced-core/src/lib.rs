@@ -20,6 +20,7 @@ mod memory;
 mod path;
 mod race;
 mod request;
+mod running;
 mod section;
 mod segment;
 mod service;

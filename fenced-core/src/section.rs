@@ -1,19 +1,15 @@
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use pin_project_lite::pin_project;
-
-use crate::held::{self, Inside};
+use crate::held;
 use crate::installed;
 use crate::lease::Lease;
-use crate::race::{Race, Raced};
+use crate::running::{Grant, Running};
 use crate::state::{LeaseState, Lost};
 use crate::timer::LeaseTimer;
-use crate::{FencedGuard, LockError, LockPath, LockRequest, LockService, Loss, PathError};
+use crate::{FencedGuard, LockError, LockPath, LockRequest, LockService, PathError};
 
 /// What happens to a body when its lease is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -180,7 +176,7 @@ impl<'a> Section<'a> {
             Entered {
                 on_lost: self.on_lost,
                 release: self.release,
-                lease: self.grant().await.map_err(Box::new),
+                lease: self.grant().await.map_err(|error| Some(Box::new(error))),
             }
         })
     }
@@ -224,7 +220,8 @@ fn share(outer: Arc<LeaseState>, reentrant: bool) -> Result<Lease, LockError> {
 pub struct Entered {
     on_lost: OnLost,
     release: Release,
-    lease: Result<Lease, Box<LockError>>,
+    /// The failure is here until it is told.
+    lease: Result<Lease, Option<Box<LockError>>>,
 }
 
 impl Entered {
@@ -232,61 +229,44 @@ impl Entered {
     ///
     /// # Errors
     /// As [`Section::run`].
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "the arguments of an `async fn` are stored twice"
-    )]
-    pub fn run<T, F>(self, body: F) -> impl Future<Output = Result<T, LockError>>
+    pub async fn run<T, F>(mut self, body: F) -> Result<T, LockError>
     where
         F: for<'s> AsyncFnOnce(FencedGuard<'s>) -> T,
     {
-        async move {
-            let lease = match self.lease {
-                Ok(ref lease) => lease,
-                Err(error) => return Err(*error),
-            };
-            let stop = Stop::new(lease.state(), self.on_lost);
-            let body = Inside::new(lease.state(), body(FencedGuard::new(lease)));
-            let raced = Race::new(body, stop).await;
-            match raced {
-                Raced::Done(value) => {
-                    if self.release == Release::Await {
-                        // Whatever became of it was told as an event; the body's value stands.
-                        let _ = lease.give_back().await;
-                    }
-                    Ok(value)
-                }
-                Raced::Stopped(loss) => Err(loss.into()),
-            }
+        let outcome = self.begin(body).await;
+        self.end().await;
+        outcome
+    }
+
+    /// The first half of [`run`](Self::run), for the expansion of `#[fenced]`: code that a
+    /// program has once for each section, so it does as little as it can.
+    #[doc(hidden)]
+    pub fn begin<T, F>(&mut self, body: F) -> impl Future<Output = Result<T, LockError>>
+    where
+        F: for<'s> AsyncFnOnce(FencedGuard<'s>) -> T,
+    {
+        let (grant, lost) = self.grant();
+        let body = match grant {
+            Ok(lease) => Some(body(FencedGuard::new(lease))),
+            Err(_) => None,
+        };
+        Running { grant, lost, body }
+    }
+
+    fn grant(&mut self) -> (Grant<'_>, Option<Lost<'_>>) {
+        match (&mut self.lease, self.on_lost) {
+            (Ok(lease), OnLost::Cancel) => (Ok(lease), Some(lease.state().lost())),
+            (Ok(lease), OnLost::Finish) => (Ok(lease), None),
+            (Err(error), _) => (Err(error.take()), None),
         }
     }
-}
 
-pin_project! {
-    /// Resolves when the body has to go.
-    struct Stop<'a> {
-        #[pin]
-        lost: Option<Lost<'a>>,
-    }
-}
-
-impl<'a> Stop<'a> {
-    fn new(lease: &'a LeaseState, on_lost: OnLost) -> Self {
-        let lost = match on_lost {
-            OnLost::Cancel => Some(lease.lost()),
-            OnLost::Finish => None,
-        };
-        Self { lost }
-    }
-}
-
-impl Future for Stop<'_> {
-    type Output = Loss;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Loss> {
-        match self.project().lost.as_pin_mut() {
-            Some(lost) => lost.poll(cx),
-            None => Poll::Pending,
+    /// The other half: gives the lock back, and waits for it unless told otherwise.
+    #[doc(hidden)]
+    pub async fn end(self) {
+        if let (Ok(lease), Release::Await) = (&self.lease, self.release) {
+            // Whatever becomes of it is told as an event; the body's value stands.
+            let _ = lease.give_back().await;
         }
     }
 }

@@ -1,5 +1,5 @@
 async fn function(longest: Duration) -> Reply<impl Display> {
-    let entered = ::fenced::__private::installed_section(
+    let mut entered = ::fenced::__private::installed_section(
             ::fenced::__private::PathBuilder::new("/locks/all")
                 .text("/locks/all")
                 .build(),
@@ -11,12 +11,13 @@ async fn function(longest: Duration) -> Reply<impl Display> {
         .enter()
         .await;
     let outcome = entered
-        .run(async move |guard: FencedGuard<'_>| {
+        .begin(async move |guard: FencedGuard<'_>| {
             if false {
                 return ::fenced::__private::output::<Reply<_>>();
             }
             { Ok(guard.token()) }
         })
         .await;
+    entered.end().await;
     <Reply<_> as ::fenced::FencedOutput>::from_section(outcome)
 }

@@ -2,7 +2,7 @@ fn future<'a>(
     locks: &'a MemoryLocks,
 ) -> Pin<Box<dyn Future<Output = Reply<i64>> + Send + 'a>> {
     Box::pin(async move {
-        let entered = ::fenced::__private::template_section(
+        let mut entered = ::fenced::__private::template_section(
                 &locks,
                 ::fenced::__private::PathBuilder::new("/locks/boxed")
                     .text("/locks/boxed")
@@ -11,13 +11,14 @@ fn future<'a>(
             .enter()
             .await;
         let outcome = entered
-            .run(async move |guard: FencedGuard<'_>| {
+            .begin(async move |guard: FencedGuard<'_>| {
                 if false {
                     return ::fenced::__private::output::<Reply<i64>>();
                 }
                 { Ok(guard.token().get()) }
             })
             .await;
+        entered.end().await;
         <Reply<i64> as ::fenced::FencedOutput>::from_section(outcome)
     })
 }

@@ -1,6 +1,6 @@
 impl Shop {
     pub(crate) async fn sell(&self, order: &Order) -> Reply<i64> {
-        let entered = ::fenced::__private::template_section(
+        let mut entered = ::fenced::__private::template_section(
                 <Self as ::fenced::HasLocks>::locks(&self),
                 ::fenced::__private::PathBuilder::new("/locks/<order.sku>")
                     .text("/locks/")
@@ -11,13 +11,14 @@ impl Shop {
             .enter()
             .await;
         let outcome = entered
-            .run(async move |guard: FencedGuard<'_>| {
+            .begin(async move |guard: FencedGuard<'_>| {
                 if false {
                     return ::fenced::__private::output::<Reply<i64>>();
                 }
                 { Ok(self.add(&guard, -1).await?) }
             })
             .await;
+        entered.end().await;
         <Reply<i64> as ::fenced::FencedOutput>::from_section(outcome)
     }
 }

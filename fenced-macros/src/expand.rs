@@ -91,7 +91,7 @@ impl Section<'_> {
         Some(tail.map(|body| self.run(body, Some(output.unwrap_or(&infer)))))
     }
 
-    /// Enter, run, answer. Everything of substance is in `Section` and `Entered`.
+    /// Enter, run, leave, answer. Everything of substance is in `Section` and `Entered`.
     fn run(&self, body: &TokenStream, output: Option<&Type>) -> TokenStream {
         let span = self.service_span();
         let section = self.section(span);
@@ -103,8 +103,9 @@ impl Section<'_> {
         // The service is borrowed for the first statement only, so that the body is free to take
         // `self` by value or by `&mut`.
         quote_spanned! {span=>
-            let #entered = #section.enter().await;
-            let #outcome = #entered.run(async move |#guard| #body).await;
+            let mut #entered = #section.enter().await;
+            let #outcome = #entered.begin(async move |#guard| #body).await;
+            #entered.end().await;
             #answer(#outcome)
         }
     }
