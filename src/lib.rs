@@ -49,8 +49,12 @@ pub use fenced_macros::LockSegment;
 #[doc = include_str!("guide/attribute.md")]
 pub use fenced_macros::fenced;
 
+#[cfg(feature = "http")]
+pub use fenced_http as http;
 #[cfg(feature = "postgres")]
 pub use fenced_postgres as postgres;
+#[cfg(feature = "redis")]
+pub use fenced_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use fenced_sqlite as sqlite;
 #[cfg(feature = "zookeeper")]

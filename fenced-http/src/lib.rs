@@ -1,0 +1,1 @@
+//! An HTTP sink, and the layer that refuses stale requests on the server.

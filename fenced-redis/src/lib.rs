@@ -1,0 +1,1 @@
+//! A Redis sink that refuses stale writes.
