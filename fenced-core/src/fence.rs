@@ -123,7 +123,12 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
     ) -> Result<Outcome<S::Answer>, SinkError> {
         let (fence, request) = (self.fence()?, request.borrow());
         let written = self.sink.write(&fence, request, write);
-        self.bounded(|_| request.ambiguous(), written).await
+        let outcome = self.bounded(|_| request.ambiguous(), written).await?;
+        // A replay may have been rolled back, and the fence with it.
+        if !outcome.is_replayed() {
+            self.mark_claimed();
+        }
+        Ok(outcome)
     }
 
     /// Runs one call of a sink within the lease: for sinks that offer more than the trait does.
