@@ -32,7 +32,7 @@ pub(crate) async fn named<T>(
 /// The server names blockers only while somebody is blocked, so one connection waits once more,
 /// and another one looks on. Its transaction is rolled back in any case.
 async fn find(sink: &PgSink, fence: &Fence) -> Result<Vec<u32>, SinkError> {
-    let waiting = PgTx::new(sink.connection().await?);
+    let waiting = PgTx::new(sink.connection().await?, LIMIT);
     let looking = sink.connection().await?;
     let pid = waiting
         .query_typed_one("SELECT pg_backend_pid()", &[])

@@ -2,6 +2,7 @@ use fenced_core::{Answer, Fence, Outcome, Request, SinkError};
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
+use crate::bounds::answered;
 use crate::pipeline::in_order;
 use crate::refusal;
 use crate::tx::PgTx;
@@ -26,7 +27,11 @@ pub(crate) async fn commit(
     let record = tx.prepare_cached(RECORD).await.map_err(refusal::failed)?;
     let (id, token, json) = (request.id(), fence.token.get(), answer.as_json());
     let row: [&(dyn ToSql + Sync); 5] = [&id, &fence.resource, &token, &digest, &json];
-    let done = in_order(tx.execute(&record, &row), tx.batch_execute("COMMIT")).await;
+    let committing = in_order(tx.execute(&record, &row), tx.batch_execute("COMMIT"));
+    let Ok(done) = answered(tx.answer_within(), committing).await else {
+        tx.give_up();
+        return Err(request.ambiguous());
+    };
     match ended(&mut tx, done) {
         Committed::Yes => Ok(Outcome::Applied(answer)),
         Committed::No(error) if refusal::is_twin(&error) => {
@@ -43,7 +48,11 @@ pub(crate) async fn commit(
 pub(crate) async fn commit_unnamed(mut tx: PgTx, fence: &Fence) -> Result<(), SinkError> {
     let held = tx.prepare_cached(HELD).await.map_err(refusal::failed)?;
     let resource: [&(dyn ToSql + Sync); 1] = [&fence.resource];
-    let done = in_order(tx.execute(&held, &resource), tx.batch_execute("COMMIT")).await;
+    let committing = in_order(tx.execute(&held, &resource), tx.batch_execute("COMMIT"));
+    let Ok(done) = answered(tx.answer_within(), committing).await else {
+        tx.give_up();
+        return Err(SinkError::Ambiguous { request: None });
+    };
     match ended(&mut tx, done) {
         Committed::Yes => Ok(()),
         Committed::No(error) => Err(refusal::refused(error, fence)),

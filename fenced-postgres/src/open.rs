@@ -3,6 +3,7 @@ use fenced_core::{Answer, Fence, Mode, Request, SinkError};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
+use crate::bounds::answered;
 use crate::commit::{HELD, RECORD};
 use crate::pipeline::in_order;
 use crate::refusal::{self, Misuse};
@@ -36,11 +37,15 @@ impl PgSink {
             request.digest()?;
         }
         let opened = async {
-            let tx = PgTx::new(self.connection().await?);
-            let stored = self
-                .enter(&tx, fence, request, &self.bounds.lock_timeout)
-                .await?;
-            Ok(stored.map_or(Opened::Fresh(tx), Opened::Replayed))
+            let tx = PgTx::new(self.connection().await?, self.bounds.answer());
+            let entering = self.enter(&tx, fence, request, &self.bounds.lock_timeout);
+            match answered(tx.answer_within(), entering).await {
+                Ok(stored) => Ok(stored?.map_or(Opened::Fresh(tx), Opened::Replayed)),
+                Err(silent) => {
+                    tx.give_up();
+                    Err(silent.into())
+                }
+            }
         };
         blockers::named(self, fence, opened.await).await
     }
@@ -87,7 +92,7 @@ impl PgSink {
             &id,
             &digest,
         ];
-        let begin = tx.batch_execute(self.begin);
+        let begin = tx.batch_execute(self.begin_sql);
         Ok(
             match in_order(begin, tx.query_one(enter, &parameters)).await {
                 (Err(error), _) | (_, Some(Err(error))) => Err(error),

@@ -1,6 +1,7 @@
+use std::borrow::Borrow;
 use std::future::Future;
 
-use fenced_core::{Fenced, Outcome, Request, SinkError};
+use fenced_core::{Fence, Fenced, Outcome, Request, SinkError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Transaction;
@@ -28,7 +29,7 @@ pub trait PgFenced<'g> {
     /// Dropping the future leaves no transaction open.
     fn begin<A>(
         self,
-        request: Request,
+        request: impl Borrow<Request> + Send,
     ) -> impl Future<Output = Result<Begin<'g, A>, SinkError>> + Send
     where
         A: Serialize + DeserializeOwned + Send;
@@ -67,7 +68,11 @@ pub trait PgFenced<'g> {
     ///
     /// # Cancel safety
     /// As [`FencedTx::commit`].
-    fn run<A, E, F>(self, request: Request, body: F) -> impl Future<Output = Result<Outcome<A>, E>>
+    fn run<A, E, F>(
+        self,
+        request: impl Borrow<Request> + Send,
+        body: F,
+    ) -> impl Future<Output = Result<Outcome<A>, E>>
     where
         A: Serialize + DeserializeOwned + Send,
         E: From<SinkError>,
@@ -85,27 +90,39 @@ pub enum Begin<'g, A> {
     Replayed(A),
 }
 
+impl<'g, A: DeserializeOwned> Begin<'g, A> {
+    pub(crate) fn of(
+        opened: Opened,
+        fenced: Option<Fenced<'g, PgSink>>,
+        fence: Fence,
+        request: Request,
+    ) -> Result<Self, SinkError> {
+        Ok(match opened {
+            Opened::Replayed(answer) => Self::Replayed(answer.decode()?),
+            Opened::Fresh(tx) => {
+                Self::Fresh(FencedTx::new(EnteredTx::new(fenced, fence, tx), request))
+            }
+        })
+    }
+}
+
 // What speaks to the server is boxed: a body's future keeps room for each of its calls.
 impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
-    async fn begin<A>(self, request: Request) -> Result<Begin<'g, A>, SinkError>
+    async fn begin<A>(self, request: impl Borrow<Request> + Send) -> Result<Begin<'g, A>, SinkError>
     where
         A: Serialize + DeserializeOwned + Send,
     {
-        let fence = self.fence()?;
+        let (fence, request) = (self.fence()?, request.borrow().clone());
         let opening = Box::pin(self.sink().open(&fence, Some(&request)));
-        Ok(match self.bounded(SinkError::Lost, opening).await? {
-            Opened::Replayed(answer) => Begin::Replayed(answer.decode()?),
-            Opened::Fresh(tx) => {
-                Begin::Fresh(FencedTx::new(EnteredTx::new(self, fence, tx), request))
-            }
-        })
+        let opened = self.bounded(SinkError::Lost, opening).await?;
+        Begin::of(opened, Some(self), fence, request)
     }
 
     async fn enter(self) -> Result<EnteredTx<'g>, SinkError> {
         let fence = self.fence()?;
         let opening = Box::pin(self.sink().open(&fence, None));
         match self.bounded(SinkError::Lost, opening).await? {
-            Opened::Fresh(tx) => Ok(EnteredTx::new(self, fence, tx)),
+            Opened::Fresh(tx) => Ok(EnteredTx::new(Some(self), fence, tx)),
             Opened::Replayed(_) => unreachable!("without a request there is no answer"),
         }
     }
@@ -117,7 +134,11 @@ impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
         self.bounded(SinkError::Lost, entering).await
     }
 
-    async fn run<A, E, F>(self, request: Request, body: F) -> Result<Outcome<A>, E>
+    async fn run<A, E, F>(
+        self,
+        request: impl Borrow<Request> + Send,
+        body: F,
+    ) -> Result<Outcome<A>, E>
     where
         A: Serialize + DeserializeOwned + Send,
         E: From<SinkError>,

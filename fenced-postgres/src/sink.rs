@@ -8,14 +8,15 @@ use deadpool_postgres::{Object, Pool, PoolError};
 use fenced_core::{
     Answer, Fate, Fence, FencingSink, LockPath, Outcome, Request, SinkError, SinkId, Statement,
 };
+use serde::de::DeserializeOwned;
 use tokio_postgres::IsolationLevel;
 
-use crate::bounds::{Bounds, milliseconds};
+use crate::bounds::{Bounds, Silent, answered};
 use crate::commit::commit;
 use crate::open::Opened;
 use crate::refusal::{Failure, NoConnection};
 use crate::statements::execute_all;
-use crate::{blockers, outcome, own};
+use crate::{Begin, blockers, outcome, own};
 
 type Naming = dyn Fn(&LockPath) -> String + Send + Sync;
 
@@ -29,7 +30,7 @@ type Naming = dyn Fn(&LockPath) -> String + Send + Sync;
 #[must_use = "a sink does nothing by itself"]
 pub struct PgSink {
     pub(crate) pool: Pool,
-    pub(crate) begin: &'static str,
+    pub(crate) begin_sql: &'static str,
     pub(crate) bounds: Bounds,
     naming: Option<Arc<Naming>>,
     id: SinkId,
@@ -43,11 +44,14 @@ impl PgSink {
     /// How long a free connection of the pool is awaited, if the pool has no limit of its own.
     pub const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 
+    /// How long the server may take to answer unless told otherwise.
+    pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
     /// A sink for the database that `pool` connects to. Sends nothing.
     pub fn new(pool: Pool) -> Self {
         Self {
             pool,
-            begin: begin(IsolationLevel::ReadCommitted),
+            begin_sql: begin(IsolationLevel::ReadCommitted),
             bounds: Bounds::default(),
             naming: None,
             id: SinkId::unique(),
@@ -57,14 +61,25 @@ impl PgSink {
     /// How long a claim waits for an older holder's transaction, and any statement of a fenced
     /// transaction for a lock, before it fails with [`SinkError::Busy`]. Three seconds by default.
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
-        self.bounds.lock_timeout = milliseconds(timeout);
+        self.bounds.wait_for_lock(timeout);
         self
     }
 
     /// How long a fenced transaction may be idle before the server ends it, since it holds up the
     /// claims of newer holders. Five seconds by default.
     pub fn idle_in_transaction_timeout(mut self, timeout: Duration) -> Self {
-        self.bounds.idle_timeout = milliseconds(timeout);
+        self.bounds.stay_idle(timeout);
+        self
+    }
+
+    /// How long the server may take, beside waiting for locks, to answer what the sink itself sends,
+    /// before its connection is given up: [`SinkError::Retry`], or [`SinkError::Ambiguous`] for a
+    /// commit. Thirty seconds by default.
+    ///
+    /// Statements of yours are bounded by what you ask of the server and of the network, such as
+    /// `statement_timeout` and `tcp_user_timeout`.
+    pub fn answer_timeout(mut self, timeout: Duration) -> Self {
+        self.bounds.wait_for_answer(timeout);
         self
     }
 
@@ -73,7 +88,7 @@ impl PgSink {
     /// The stricter ones answer [`SinkError::Retry`] more often, also to the newest holder when it
     /// waited for an older one, and do not replace the fence.
     pub fn isolation_level(mut self, level: IsolationLevel) -> Self {
-        self.begin = begin(level);
+        self.begin_sql = begin(level);
         self
     }
 
@@ -98,6 +113,25 @@ impl PgSink {
         self
     }
 
+    /// Begins a transaction under a fence that came from elsewhere, unless the request was answered
+    /// before: for a gateway or a worker that was shown the fence. A section uses
+    /// [`PgFenced::begin`](crate::PgFenced::begin).
+    ///
+    /// # Errors
+    /// [`SinkError::Stale`]; [`SinkError::Busy`] while an older holder's transaction is open;
+    /// [`SinkError::RequestMismatch`]; others of [`SinkError`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves no transaction open.
+    pub async fn begin<A: DeserializeOwned>(
+        &self,
+        fence: &Fence,
+        request: &Request,
+    ) -> Result<Begin<'static, A>, SinkError> {
+        let opened = self.open(fence, Some(request)).await?;
+        Begin::of(opened, None, fence.clone(), request.clone())
+    }
+
     /// A connection, in a bounded time.
     pub(crate) async fn connection(&self) -> Result<Object, SinkError> {
         let limit = Self::CONNECTION_TIMEOUT;
@@ -120,6 +154,17 @@ fn begin(level: IsolationLevel) -> &'static str {
     }
 }
 
+/// A connection that stays silent does not go back to the pool.
+pub(crate) fn heard<T>(
+    client: Object,
+    answer: Result<Result<T, SinkError>, Silent>,
+) -> Result<T, SinkError> {
+    answer.unwrap_or_else(|silent| {
+        drop(Object::take(client));
+        Err(silent.into())
+    })
+}
+
 #[async_trait]
 impl FencingSink for PgSink {
     type Write = Vec<Statement>;
@@ -128,7 +173,9 @@ impl FencingSink for PgSink {
     async fn claim(&self, fence: &Fence) -> Result<(), SinkError> {
         let claimed = async {
             let client = self.connection().await?;
-            own::claim_within(&client, fence, &self.bounds).await
+            let claiming = own::claim_within(&client, fence, &self.bounds);
+            let answer = answered(self.bounds.answer(), claiming).await;
+            heard(client, answer)
         };
         blockers::named(self, fence, claimed.await).await
     }

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio_postgres::{Client, Error, Statement};
@@ -17,16 +18,19 @@ use crate::pipeline::send;
 /// Dropping it rolls back, before anybody else's statement on this connection.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct PgTx {
-    connection: Object,
+    /// Until it stays silent.
+    connection: Option<Object>,
+    answer_within: Duration,
     is_open: bool,
     savepoints: AtomicU32,
 }
 
 impl PgTx {
     /// The transaction is open from the moment BEGIN may have been sent.
-    pub(crate) fn new(connection: Object) -> Self {
+    pub(crate) fn new(connection: Object, answer_within: Duration) -> Self {
         Self {
-            connection,
+            connection: Some(connection),
+            answer_within,
             is_open: true,
             savepoints: AtomicU32::new(0),
         }
@@ -37,7 +41,7 @@ impl PgTx {
     /// # Errors
     /// What the server says of the statement.
     pub async fn prepare_cached(&self, sql: &str) -> Result<Statement, Error> {
-        self.connection.prepare_cached(sql).await
+        self.connection().prepare_cached(sql).await
     }
 
     /// Runs `body` so that its effect is undone if it fails or is dropped, and the transaction
@@ -61,8 +65,25 @@ impl PgTx {
     pub(crate) fn roll_back(&mut self) {
         if self.is_open {
             self.is_open = false;
-            send(self.connection.batch_execute("ROLLBACK"));
+            if let Some(connection) = &self.connection {
+                send(connection.batch_execute("ROLLBACK"));
+            }
         }
+    }
+
+    /// How long an answer to a statement of ours may take.
+    pub(crate) fn answer_within(&self) -> Duration {
+        self.answer_within
+    }
+
+    /// Closes a connection that stays silent, which must not go back to the pool.
+    pub(crate) fn give_up(mut self) {
+        self.connection.take().map(Object::take);
+    }
+
+    fn connection(&self) -> &Object {
+        let connection = self.connection.as_ref();
+        connection.expect("a transaction whose server is silent is not used any more")
     }
 
     /// COMMIT was answered, one way or the other.
@@ -75,7 +96,7 @@ impl Deref for PgTx {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        &self.connection
+        self.connection()
     }
 }
 

@@ -3,6 +3,7 @@ use std::str::FromStr;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use fenced::postgres::{PgSink, migrate};
 use fenced::{Fence, FencingToken, Request, Statement};
+use fenced_tests::Proxy;
 use fenced_tests::shared::fresh_database;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, NoTls};
@@ -34,6 +35,19 @@ impl Database {
     /// A session of its own, beside the pool.
     pub(crate) async fn session(&self) -> Session {
         Session::open(&self.url).await
+    }
+
+    /// The same database over a network that can fail, with a single connection.
+    pub(crate) fn behind_a_proxy(&self) -> (Proxy, PgSink) {
+        let (server, name) = self.url.rsplit_once('/').expect("a URL");
+        let address = server.rsplit_once('@').expect("a user").1;
+        let proxy = Proxy::start(address).expect("a proxy");
+        let (direct, through) = (
+            format!("{address}/{name}"),
+            format!("{}/{name}", proxy.address()),
+        );
+        let url = self.url.replace(&direct, &through);
+        (proxy, PgSink::new(pool(&url, 1)))
     }
 
     pub(crate) async fn count(&self) -> i64 {

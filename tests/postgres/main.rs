@@ -13,5 +13,7 @@ mod idempotency;
 mod migration;
 mod own;
 mod round_trips;
+mod silent;
 mod tokens;
 mod transactions;
+mod travelled;

@@ -6,7 +6,7 @@ use fenced::postgres::{Begin, PgFenced, PgSink, PgTx};
 use fenced::{Fate, FencingSink, SinkError};
 use fenced_tests::{Proxy, Way};
 
-use crate::database::{Database, fence, pool, request};
+use crate::database::{Database, fence, request};
 use crate::holder::holder;
 
 const DELAY: Duration = Duration::from_millis(100);
@@ -24,14 +24,7 @@ async fn round_trips(attempt: impl AsyncFn(i64)) -> u128 {
 
 /// A sink whose replies come late, with a single connection on which all was prepared before.
 async fn distant(database: &Database) -> (Proxy, PgSink) {
-    let (server, name) = database.url.rsplit_once('/').expect("a URL");
-    let address = server.rsplit_once('@').expect("a user").1;
-    let proxy = Proxy::start(address).expect("a proxy");
-    let url = database.url.replace(
-        &format!("{address}/{name}"),
-        &format!("{}/{name}", proxy.address()),
-    );
-    let sink = PgSink::new(pool(&url, 1));
+    let (proxy, sink) = database.behind_a_proxy();
     holder(1, async |guard| {
         let stock = guard.fence(&sink);
         let begun = stock.begin(request("warm-up")).await;
