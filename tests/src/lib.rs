@@ -18,10 +18,12 @@ mod ready;
 mod redis;
 mod servers;
 pub mod shared;
+mod times;
 mod zookeeper;
 
 pub use ensemble::Ensemble;
 pub use postgres::{Postgres, PostgresOptions};
 pub use proxy::{Fault, Operation, Proxy, Request, Sprung, Traffic, Way};
 pub use redis::Redis;
+pub use times::Times;
 pub use zookeeper::{ZooKeeper, ZooKeeperOptions};
