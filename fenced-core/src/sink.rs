@@ -33,7 +33,8 @@ pub trait FencingSink: Send + Sync {
     ///
     /// 1. [`Request::digest`], which refuses a request that cannot be used.
     /// 2. Compare: a smaller token than the greatest seen is [`SinkError::Stale`], whatever became
-    ///    of the request before. An equal or a greater one is accepted, and kept.
+    ///    of the request before. An equal or a greater one is accepted, and kept; that of a replay
+    ///    need not be.
     /// 3. Look the request up by its id, which is one for all resources: answer what was applied
     ///    with the same digest as [`Outcome::Replayed`], refuse another digest as
     ///    [`SinkError::RequestMismatch`].
