@@ -7,6 +7,7 @@ use fenced_core::LockPath;
 use zookeeper_client::{Client, CreateMode, Error, MultiWriteError};
 
 use crate::name::{self, Kind};
+use crate::own_watch::REVOKE;
 use crate::session::Session;
 use crate::{InspectError, label};
 
@@ -107,12 +108,7 @@ pub(crate) async fn break_lock(
     czxid: i64,
     reason: &str,
 ) -> Result<Contender, InspectError> {
-    let queue = inspect(session, path).await?.contenders;
-    let found = queue.into_iter().find(|it| it.czxid == czxid);
-    let contender = found.ok_or_else(|| InspectError::NotThere {
-        path: path.clone(),
-        czxid,
-    })?;
+    let contender = find(session, path, czxid).await?;
     let settings = &session.settings;
     let folder = audit_folder(session, path);
     let lasting = settings.create(CreateMode::Persistent);
@@ -130,12 +126,40 @@ pub(crate) async fn break_lock(
         Err(MultiWriteError::OperationFailed {
             index: 0,
             source: Error::NoNode,
-        }) => Err(InspectError::NotThere {
-            path: path.clone(),
-            czxid,
-        }),
+        }) => Err(not_there(path, czxid)),
         Err(error) => Err(InspectError::failed(&node, error.into())),
     }
+}
+
+/// Writes into the node of a contender what asks it for the lock.
+pub(crate) async fn ask_to_release(
+    session: &Arc<Session>,
+    path: &LockPath,
+    czxid: i64,
+) -> Result<Contender, InspectError> {
+    let contender = find(session, path, czxid).await?;
+    let directory = session.settings.directory(path.as_str());
+    let node = format!("{directory}/{}", contender.name);
+    match session.client.set_data(&node, REVOKE, None).await {
+        Ok(_) => Ok(contender),
+        Err(Error::NoNode) => Err(not_there(path, czxid)),
+        Err(error) => Err(InspectError::failed(&node, error)),
+    }
+}
+
+async fn find(
+    session: &Arc<Session>,
+    path: &LockPath,
+    czxid: i64,
+) -> Result<Contender, InspectError> {
+    let queue = inspect(session, path).await?.contenders;
+    let found = queue.into_iter().find(|it| it.czxid == czxid);
+    found.ok_or_else(|| not_there(path, czxid))
+}
+
+fn not_there(path: &LockPath, czxid: i64) -> InspectError {
+    let path = path.clone();
+    InspectError::NotThere { path, czxid }
 }
 
 fn entry(contender: &Contender, owner: &str, reason: &str) -> String {

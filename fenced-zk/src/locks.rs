@@ -170,6 +170,31 @@ impl ZkLocks {
         .await
     }
 
+    /// Asks a contender of a lock, be it ours or not, to give the lock back: the very one that the
+    /// transaction [`czxid`](crate::Contender::czxid) created.
+    ///
+    /// What it does then is up to it. Ours sees it by
+    /// [`revoke_requested`](fenced_core::FencedGuard::revoke_requested), a mutex of Curator's by
+    /// the listener that made it revocable; other recipes do not look. What asks takes the place
+    /// of the contender's label.
+    ///
+    /// # Errors
+    /// [`InspectError::NotThere`], [`InspectError::NoSession`] and [`InspectError::Failed`].
+    ///
+    /// # Cancel safety
+    /// What was sent is done.
+    pub async fn ask_to_release(
+        &self,
+        path: &LockPath,
+        czxid: i64,
+    ) -> Result<Contender, InspectError> {
+        let path = path.clone();
+        self.on_session(
+            |session| async move { inspect::ask_to_release(&session, &path, czxid).await },
+        )
+        .await
+    }
+
     /// Runs a task on the thread of a session, within the connect timeout.
     async fn on_session<T, F>(
         &self,

@@ -12,8 +12,8 @@ use crate::session::Session;
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Read = Result<(Vec<u8>, Stat, OneshotWatcher), Error>;
 
-/// What a Curator peer writes into the node of a holder whom it asks for the lock.
-const REVOKE: &[u8] = b"__REVOKE__";
+/// What is written into the node of a holder who is asked for the lock, by Curator's peers too.
+pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
 /// What the watch has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,13 +7,17 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-/// The folder under `target/` in which every server of a run has its own.
-pub(crate) fn servers_folder() -> PathBuf {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(
+/// The folder of everything that is built.
+pub(crate) fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
         PathBuf::from,
-    );
-    target.join("servers")
+    )
+}
+
+/// The folder under `target/` in which every server of a run has its own.
+pub(crate) fn servers_folder() -> PathBuf {
+    target().join("servers")
 }
 
 /// A new folder for the data of `server`, removed when dropped.

@@ -14,6 +14,16 @@ const NEEDED_JARS: [&str; 6] = [
     "snappy-java",
     "metrics-core",
 ];
+/// What Curator's recipes need beside that.
+const CURATORS_JARS: [&str; 7] = [
+    "curator-recipes",
+    "curator-framework",
+    "curator-client",
+    "guava",
+    "jackson-databind",
+    "jackson-core",
+    "jackson-annotations",
+];
 const HOMEBREW: [&str; 2] = ["/opt/homebrew", "/usr/local"];
 
 /// The class path of the ZooKeeper server.
@@ -29,6 +39,16 @@ pub(crate) fn zookeeper_class_path() -> io::Result<String> {
         .find(|lib| lib.exists())
         .map(|lib| lib.join("*").display().to_string())
         .ok_or_else(|| missing("ZooKeeper"))
+}
+
+/// The class path of a program on Curator's recipes, which only Debian packages.
+pub(crate) fn curator_class_path() -> io::Result<String> {
+    let jars = CURATORS_JARS.map(|name| Path::new(DEBIAN_JARS).join(name).with_extension("jar"));
+    if !jars.iter().all(|jar| jar.exists()) {
+        return Err(missing("Curator"));
+    }
+    let server = zookeeper_class_path()?;
+    Ok(joined(jars.into_iter()) + ":" + &server)
 }
 
 fn unversioned_netty(jars: &Path) -> io::Result<Vec<PathBuf>> {
@@ -51,9 +71,18 @@ fn joined(jars: impl Iterator<Item = PathBuf>) -> String {
 
 /// The program that runs the ZooKeeper server.
 pub(crate) fn java() -> io::Result<PathBuf> {
+    jdk("java")
+}
+
+/// The program that compiles for it.
+pub(crate) fn javac() -> io::Result<PathBuf> {
+    jdk("javac")
+}
+
+fn jdk(program: &str) -> io::Result<PathBuf> {
     let homebrew = HOMEBREW.map(|prefix| Path::new(prefix).join("opt/openjdk/bin"));
-    // macOS has a `java` of its own that only asks for an installation.
-    find("java", homebrew.into_iter().chain(search_path()))
+    // macOS has programs of its own by these names that only ask for an installation.
+    find(program, homebrew.into_iter().chain(search_path()))
 }
 
 /// A program of the newest installed PostgreSQL.
@@ -97,7 +126,7 @@ fn find(program: &str, mut folders: impl Iterator<Item = PathBuf>) -> io::Result
         .ok_or_else(|| missing(program))
 }
 
-fn missing(what: &str) -> io::Error {
+pub(crate) fn missing(what: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::NotFound,
         format!("{what} is not installed: run `tests/run`"),

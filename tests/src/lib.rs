@@ -10,6 +10,7 @@ mod folder;
 pub mod foreground;
 mod installed;
 mod interrupt;
+mod peer;
 mod ports;
 mod postgres;
 mod process;
@@ -22,6 +23,7 @@ mod times;
 mod zookeeper;
 
 pub use ensemble::Ensemble;
+pub use peer::Peer;
 pub use postgres::{Postgres, PostgresOptions};
 pub use proxy::{Fault, Operation, Proxy, Request, Sprung, Traffic, Way};
 pub use redis::Redis;
