@@ -29,7 +29,7 @@ pub enum LockError {
     Lost(#[from] Loss),
     /// The section runs inside another one of the same lock, and would wait for itself.
     #[error(
-        "the lock `{path}` is already held by the section around this one, which would wait for itself: pass the outer guard on, or mark the inner section `reentrant`"
+        "the lock `{path}` is already held by the section around this one, which would wait for itself: pass the outer guard on to a plain function that takes `&FencedGuard<'_>`, or set `reentrant` on the inner section"
     )]
     #[non_exhaustive]
     Reentrant {

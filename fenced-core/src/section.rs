@@ -35,6 +35,9 @@ pub enum Release {
 
 /// Starts a section of the lock `path`: what `#[fenced]` does, without a macro.
 ///
+/// The path is written in full: holes, and the escaping of what fills them, are the attribute's. A
+/// value put into a path by hand may hold a `/`.
+///
 /// ```
 /// use std::time::Duration;
 /// use fenced_core::{section, MemoryLocks};
@@ -122,6 +125,9 @@ impl<'a> Section<'a> {
     }
 
     /// Loses the lock when the body has held it for so long.
+    ///
+    /// Without effect where a [reentrant](Self::reentrant) section shares a lease: the limit is
+    /// that of the section which took the lock.
     pub fn hold(mut self, longest: Duration) -> Self {
         self.hold = Some(longest);
         self

@@ -15,7 +15,7 @@ async fn function(longest: Duration) -> Reply<impl Display> {
             if false {
                 return ::fenced::__private::output::<Reply<_>>();
             }
-            { Ok(guard.token()) }
+            Ok(guard.token())
         })
         .await;
     entered.end().await;

@@ -15,7 +15,7 @@ fn future<'a>(
                 if false {
                     return ::fenced::__private::output::<Reply<i64>>();
                 }
-                { Ok(guard.token().get()) }
+                Ok(guard.token().get())
             })
             .await;
         entered.end().await;

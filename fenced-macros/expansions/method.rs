@@ -15,7 +15,7 @@ impl Shop {
                 if false {
                     return ::fenced::__private::output::<Reply<i64>>();
                 }
-                { Ok(self.add(&guard, -1).await?) }
+                Ok(self.add(&guard, -1).await?)
             })
             .await;
         entered.end().await;

@@ -21,6 +21,10 @@ const KEYS: [(&str, &str); 8] = [
     ("crate", "crate = ::fenced"),
 ];
 
+fn names() -> [&'static str; 8] {
+    KEYS.map(|(name, _)| name)
+}
+
 /// The arguments of `#[fenced(…)]`, as far as they could be understood.
 #[derive(Default)]
 pub(crate) struct Args {
@@ -70,6 +74,9 @@ impl Args {
     }
 
     fn argument(&mut self, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        if !input.peek(Ident::peek_any) {
+            return Err(self.nameless(input));
+        }
         let key = input.call(Ident::parse_any)?;
         let name = key.to_string();
         let Some((_, usage)) = KEYS.iter().find(|(known, _)| *known == name) else {
@@ -113,16 +120,27 @@ impl Args {
         Ok(())
     }
 
+    /// A path alone also counts as having given the lock.
+    fn nameless(&mut self, input: ParseStream<'_>) -> syn::Error {
+        match input.fork().parse::<LitStr>() {
+            Ok(path) => {
+                self.attempted.push("lock".to_owned());
+                let path = path.token();
+                input.error(format!("every argument has a name: write `lock = {path}`"))
+            }
+            Err(_) => input.error(format!("expected one of `{}`", names().join("`, `"))),
+        }
+    }
+
     /// A typo also counts as having given the argument it resembles.
     fn unknown(&mut self, key: &Ident) -> syn::Error {
         let name = key.to_string();
-        let names = KEYS.map(|(name, _)| name);
-        let hint = match nearest(&name, names) {
+        let hint = match nearest(&name, names()) {
             Some(near) => {
                 self.attempted.push(near.to_owned());
                 format!("did you mean `{near}`?")
             }
-            None => format!("expected one of `{}`", names.join("`, `")),
+            None => format!("expected one of `{}`", names().join("`, `")),
         };
         syn::Error::new(key.span(), format!("unknown argument `{name}`: {hint}"))
     }
@@ -144,7 +162,7 @@ fn reject_value(input: ParseStream<'_>) -> syn::Result<()> {
 }
 
 fn literal(input: ParseStream<'_>) -> syn::Result<LitStr> {
-    match input.parse()? {
+    match ungrouped(input.parse()?) {
         Expr::Lit(syn::ExprLit {
             lit: Lit::Str(text),
             ..
@@ -153,6 +171,14 @@ fn literal(input: ParseStream<'_>) -> syn::Result<LitStr> {
             other,
             "the lock is written out as a string literal, so that it is checked now: values go into holes, as in \"/locks/<id>\"",
         )),
+    }
+}
+
+/// The expression that a `macro_rules!` put into a group of its own.
+pub(crate) fn ungrouped(expr: Expr) -> Expr {
+    match expr {
+        Expr::Group(group) => ungrouped(*group.expr),
+        expr => expr,
     }
 }
 

@@ -2,6 +2,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::{Expr, Lit, LitStr};
 
+use crate::args::ungrouped;
 use crate::crate_path::CratePath;
 
 /// `"250ms"`, `"3s"`, `"2m"`, or an expression of type `Duration`.
@@ -12,6 +13,7 @@ pub(crate) enum Duration {
 
 impl Duration {
     pub(crate) fn new(expr: Expr) -> syn::Result<Self> {
+        let expr = ungrouped(expr);
         match &expr {
             Expr::Lit(literal) => match &literal.lit {
                 Lit::Str(text) => Ok(Self::Millis(text.clone(), millis(text)?)),

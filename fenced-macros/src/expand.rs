@@ -1,12 +1,13 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
+use syn::token::Brace;
 use syn::visit_mut::{self, VisitMut};
-use syn::{ExprReference, Token, Type, parse_quote};
+use syn::{Expr, ExprReference, Token, Type, parse_quote};
 
 use crate::args::Args;
 use crate::errors::Errors;
-use crate::function::Function;
+use crate::function::{Function, braced};
 use crate::guard::{Guard, guard_inside};
 use crate::tail::{FutureTail, output_of};
 
@@ -17,6 +18,7 @@ pub(crate) fn fenced(args: TokenStream, item: &TokenStream) -> TokenStream {
         let errors = errors.into_tokens();
         return quote!(#errors #item);
     };
+    function.take_second_section(&mut errors);
     function.take_guard(&mut errors);
     check(&mut args, &function, &mut errors);
     let section = match (&args.lock, function.guard()) {
@@ -58,7 +60,7 @@ fn check(args: &mut Args, function: &Function, errors: &mut Errors) {
 /// else breaks and editors go on completing.
 fn placeholder(function: &Function) -> TokenStream {
     let guard = function.guard().map(Guard::placeholder);
-    let body = function.braced(&function.body);
+    let body = braced(function.brace, &function.body);
     let function = function.with_body(&quote!(#guard #body));
     quote! {
         #[allow(unreachable_code, unused, clippy::all, clippy::pedantic)]
@@ -77,7 +79,7 @@ impl Section<'_> {
     fn expand(&self, errors: &mut Errors) -> Option<TokenStream> {
         let function = self.function;
         if function.sig.asyncness.is_some() {
-            return Some(self.run(&function.body, function.output()));
+            return Some(self.run(&function.body, function.brace, function.output()));
         }
         let Some(tail) = FutureTail::find(&function.body) else {
             errors.at(
@@ -86,19 +88,27 @@ impl Section<'_> {
             );
             return None;
         };
+        if let Some(statement) = tail.unlocked() {
+            errors.at(
+                statement,
+                "this would run without the lock, when the function is called: move it into the `async` block",
+            );
+            return None;
+        }
         let output = function.output().and_then(output_of);
         let infer = parse_quote!(_);
-        Some(tail.map(|body| self.run(body, Some(output.unwrap_or(&infer)))))
+        let output = output.unwrap_or(&infer);
+        Some(tail.map(|body, brace| self.run(body, brace, Some(output))))
     }
 
     /// Enter, run, leave, answer. Everything of substance is in `Section` and `Entered`.
-    fn run(&self, body: &TokenStream, output: Option<&Type>) -> TokenStream {
+    fn run(&self, body: &TokenStream, brace: Brace, output: Option<&Type>) -> TokenStream {
         let span = self.service_span();
         let section = self.section(span);
         let [entered, outcome] = ["entered", "outcome"].map(|name| hidden(name, span));
         let output = output.map(erase_impl_trait);
         let answer = self.answer(output.as_ref());
-        let body = self.body(body, output.as_ref());
+        let body = self.body(body, brace, output.as_ref());
         let guard = self.guard;
         // The service is borrowed for the first statement only, so that the body is free to take
         // `self` by value or by `&mut`.
@@ -113,16 +123,22 @@ impl Section<'_> {
     /// What the closure runs: the user's block, after a return that is never taken.
     ///
     /// That return tells the compiler the output before it sees the block, so that a mismatch is
-    /// reported where the user wrote it.
-    fn body(&self, body: &TokenStream, output: Option<&Type>) -> TokenStream {
-        let body = self.function.braced(body);
+    /// reported where the user wrote it. A block of one expression goes without its braces, which
+    /// a lint would call needless.
+    fn body(&self, body: &TokenStream, brace: Brace, output: Option<&Type>) -> TokenStream {
+        let is_expression = syn::parse2::<Expr>(body.clone()).is_ok();
+        let body = if is_expression {
+            body.clone()
+        } else {
+            braced(brace, body)
+        };
         let output = output.filter(|output| !matches!(output, Type::Infer(_)));
         let expected = output.map(|output| {
             let span = output.span();
             let at = self.args.krate.at(span);
             quote_spanned!(span=> if false { return #at::__private::output::<#output>(); })
         });
-        self.function.braced(&quote!(#expected #body))
+        braced(brace, &quote!(#expected #body))
     }
 
     fn service_span(&self) -> Span {

@@ -3,7 +3,7 @@ use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::token::Brace;
 use syn::visit::{self, Visit};
-use syn::{Attribute, FnArg, Pat, ReturnType, Signature, Type, Visibility};
+use syn::{AttrStyle, Attribute, FnArg, Pat, ReturnType, Signature, Type, Visibility};
 
 use crate::errors::Errors;
 use crate::guard::Guard;
@@ -23,7 +23,7 @@ pub(crate) struct Function {
 
 impl Parse for Function {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let attrs = input.call(Attribute::parse_outer)?;
+        let mut attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
         let sig: Signature = input
             .parse()
@@ -36,6 +36,7 @@ impl Parse for Function {
         }
         let content;
         let brace = syn::braced!(content in input);
+        attrs.extend(content.call(Attribute::parse_inner)?.into_iter().map(outer));
         Ok(Self {
             attrs,
             vis,
@@ -47,12 +48,33 @@ impl Parse for Function {
     }
 }
 
+/// The body is moved to where an inner attribute cannot stand.
+fn outer(mut attr: Attribute) -> Attribute {
+    attr.style = AttrStyle::Outer;
+    attr
+}
+
 const WHERE: &str = "`#[fenced]` belongs on an `async fn`";
 
 impl Function {
     /// Takes the guard out of the signature.
     pub(crate) fn take_guard(&mut self, errors: &mut Errors) {
         self.guard = Guard::take(&mut self.sig, errors);
+    }
+
+    /// Takes further `#[fenced]` off, which would look for a guard of their own.
+    pub(crate) fn take_second_section(&mut self, errors: &mut Errors) {
+        self.attrs.retain(|attr| {
+            let last = attr.path().segments.last();
+            let is_section = last.is_some_and(|last| last.ident == "fenced");
+            if is_section {
+                errors.at(
+                    attr.path(),
+                    "a function is one section: take the other lock in a function of its own, and call that one",
+                );
+            }
+            !is_section
+        });
     }
 
     pub(crate) fn guard(&self) -> Option<&Guard> {
@@ -90,17 +112,16 @@ impl Function {
         let Self {
             attrs, vis, sig, ..
         } = self;
-        let body = self.braced(body);
+        let body = braced(self.brace, body);
         quote!(#(#attrs)* #vis #sig #body)
     }
+}
 
-    /// Braces in the place of the user's, so that "returning this value" points there.
-    pub(crate) fn braced(&self, inner: &TokenStream) -> TokenStream {
-        let mut tokens = TokenStream::new();
-        self.brace
-            .surround(&mut tokens, |tokens| inner.to_tokens(tokens));
-        tokens
-    }
+/// Braces in the place of the user's, so that "returning this value" points there.
+pub(crate) fn braced(brace: Brace, inner: &TokenStream) -> TokenStream {
+    let mut tokens = TokenStream::new();
+    brace.surround(&mut tokens, |tokens| inner.to_tokens(tokens));
+    tokens
 }
 
 /// The names that a pattern binds.

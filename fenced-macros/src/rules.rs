@@ -8,7 +8,7 @@ pub(crate) fn check<'a>(parts: impl Iterator<Item = Option<&'a str>>) -> Result<
     let fixed: usize = parts.iter().flatten().map(|text| text.len()).sum();
     if fixed > MAX_BYTES {
         return Err(format!(
-            "the lock's fixed text has {fixed} bytes, more than the {MAX_BYTES} that a whole path may have"
+            "the lock's fixed text has {fixed} bytes, more than the {MAX_BYTES} that a whole path may have: shorten it"
         ));
     }
     if let Some(refused) = parts
@@ -17,7 +17,7 @@ pub(crate) fn check<'a>(parts: impl Iterator<Item = Option<&'a str>>) -> Result<
         .find_map(|text| text.chars().find(|c| is_refused(*c)))
     {
         return Err(format!(
-            "ZooKeeper refuses {refused:?} in a path: leave it out, or pass it through a hole, which escapes it"
+            "the character {refused:?} cannot stand in a lock path, since ZooKeeper refuses it: leave it out, or let it come through a hole, which escapes it"
         ));
     }
     if !parts

@@ -1,6 +1,12 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Block, Expr, ExprAsync, GenericArgument, PathArguments, Stmt, Type, TypeParamBound};
+use syn::token::Brace;
+use syn::visit::{self, Visit};
+use syn::{
+    Block, Expr, ExprAsync, GenericArgument, Local, PathArguments, Stmt, Type, TypeParamBound,
+};
+
+use crate::function::{braced, names_in};
 
 /// A body that ends in `async { … }` or `Box::pin(async { … })`: what `-> impl Future` functions
 /// have, and what `#[async_trait]` leaves behind.
@@ -33,8 +39,27 @@ impl FutureTail {
         })
     }
 
+    /// A statement that would act before the lock is held: all in front of the async block runs
+    /// when the function is called. What only names a value for the block to capture may stand
+    /// there, unless it can leave the function.
+    pub(crate) fn unlocked(&self) -> Option<&Stmt> {
+        self.before.iter().find(|statement| match statement {
+            Stmt::Item(_) => false,
+            Stmt::Local(Local { pat, init, .. }) => {
+                names_in(pat).is_empty()
+                    || init
+                        .as_ref()
+                        .is_some_and(|init| init.diverge.is_some() || Leaves::is_in(&init.expr))
+            }
+            Stmt::Expr(..) | Stmt::Macro(_) => true,
+        })
+    }
+
     /// Replaces the statements of the async block.
-    pub(crate) fn map(self, section: impl FnOnce(&TokenStream) -> TokenStream) -> TokenStream {
+    pub(crate) fn map(
+        self,
+        section: impl FnOnce(&TokenStream, Brace) -> TokenStream,
+    ) -> TokenStream {
         let Self {
             before,
             pin,
@@ -48,16 +73,37 @@ impl FutureTail {
             ..
         } = future;
         let statements = block.stmts.iter().map(ToTokens::to_token_stream);
-        let inner = section(&statements.collect());
-        let mut future = quote!(#(#attrs)* #async_token #capture);
-        block
-            .brace_token
-            .surround(&mut future, |tokens| inner.to_tokens(tokens));
+        let inner = braced(
+            block.brace_token,
+            &section(&statements.collect(), block.brace_token),
+        );
+        let future = quote!(#(#attrs)* #async_token #capture #inner);
         let future = match pin {
             Some(pin) => quote!(#pin(#future)),
             None => future,
         };
         quote!(#(#before)* #future)
+    }
+}
+
+/// Finds a `return` or a `?` that leaves the function.
+struct Leaves(bool);
+
+impl Leaves {
+    fn is_in(expr: &Expr) -> bool {
+        let mut leaves = Self(false);
+        leaves.visit_expr(expr);
+        leaves.0
+    }
+}
+
+impl<'ast> Visit<'ast> for Leaves {
+    fn visit_expr(&mut self, expr: &'ast Expr) {
+        match expr {
+            Expr::Return(_) | Expr::Try(_) => self.0 = true,
+            Expr::Async(_) | Expr::Closure(_) => {}
+            _ => visit::visit_expr(self, expr),
+        }
     }
 }
 

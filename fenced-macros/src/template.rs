@@ -48,15 +48,31 @@ impl Template {
         let names = function.bindings();
         let span = self.literal.span();
         for part in &mut self.parts {
-            let Part::Hole(hole) = part else { continue };
+            let hole = match part {
+                Part::Hole(hole) => hole,
+                Part::Text(text) => {
+                    if let Some(name) = names.iter().find(|name| in_braces(text, name)) {
+                        let name = name.unraw();
+                        errors.at_span(
+                            span,
+                            format!("`{{{name}}}` is fixed text, so that all callers would share one lock: write `<{name}>`"),
+                        );
+                    }
+                    continue;
+                }
+            };
             let parameter = if hole.root == "self" {
                 function.self_token()
             } else {
-                names.iter().find(|name| **name == hole.root).cloned()
+                let root = hole.root.unraw();
+                names.iter().find(|name| name.unraw() == root).cloned()
             };
             match parameter {
                 // The parameter's hygiene, at the place of the template.
-                Some(name) => hole.root.set_span(name.span().located_at(span)),
+                Some(mut name) => {
+                    name.set_span(name.span().located_at(span));
+                    hole.root = name;
+                }
                 None => errors.at_span(span, unknown(hole, &names, function)),
             }
         }
@@ -136,13 +152,22 @@ impl Hole {
     }
 }
 
+/// Named as generated code is: rustc would offer to replace all of the template by a field.
 fn member(name: &str, span: Span) -> Option<Member> {
+    let span = Span::mixed_site().located_at(span);
     let mut member = syn::parse_str::<Member>(name).ok()?;
     match &mut member {
         Member::Named(ident) => ident.set_span(span),
         Member::Unnamed(index) => index.span = span,
     }
     Some(member)
+}
+
+/// Whether `text` has a hole as those of `format!` are written.
+fn in_braces(text: &str, parameter: &Ident) -> bool {
+    let open = format!("{{{}", parameter.unraw());
+    text.match_indices(&open)
+        .any(|(at, _)| text[at + open.len()..].starts_with(['}', '.', ':']))
 }
 
 fn unknown(hole: &Hole, names: &[Ident], function: &Function) -> String {

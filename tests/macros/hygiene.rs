@@ -127,6 +127,26 @@ macro_rules! define {
 }
 define!(made_by_macro, argument, i64, argument + 1);
 
+macro_rules! literals {
+    ($name:ident, $lock:literal, $timeout:expr, $($type:tt)+) => {
+        #[::fenced::fenced(lock = $lock, timeout = $timeout, service = locks)]
+        async fn $name(
+            guard: $($type)+,
+            locks: &::fenced::MemoryLocks,
+            r#type: u8,
+        ) -> Result<i64, ::fenced::LockError> {
+            ::core::assert_eq!(guard.path().as_str(), "/literal/8");
+            Ok(guard.token().get())
+        }
+    };
+}
+literals!(
+    made_of_literals,
+    "/literal/<type>",
+    "3s",
+    ::fenced::FencedGuard<'_>
+);
+
 #[::core::prelude::v1::test]
 fn names_in_scope_change_nothing() {
     let service = Service {
@@ -146,6 +166,7 @@ fn names_in_scope_change_nothing() {
         run(runtime.block_on(made_by_macro(&service.locks, 6, 7))),
         7
     );
+    ::core::assert!(run(runtime.block_on(made_of_literals(&service.locks, 8))) > 3);
 }
 
 #[::core::prelude::v1::test]

@@ -1,7 +1,11 @@
 //! The body's own lints fire, and nothing else does.
 #![deny(warnings, clippy::all, clippy::pedantic)]
 
+use std::future::Future;
+
+use fenced::MemoryLocks;
 use fenced::prelude::*;
+use futures::future::BoxFuture;
 
 use crate::inventory::{Inventory, Reply};
 
@@ -41,6 +45,70 @@ impl Inventory {
     async fn never_called(&self, _guard: FencedGuard<'_>) -> Reply<()> {
         Ok(())
     }
+}
+
+/// A body of one line, in braces of its own.
+#[fenced(lock = "/lints", service = locks)]
+#[rustfmt::skip]
+async fn one_line(guard: FencedGuard<'_>, locks: &MemoryLocks) -> Result<i64, LockError> { Ok(guard.token().get()) }
+
+#[fenced(lock = "/lints", service = locks)]
+async fn braces_of_their_own(
+    guard: FencedGuard<'_>,
+    locks: &MemoryLocks,
+) -> Result<i64, LockError> {
+    let token = guard.token().get();
+    #[expect(unused_braces, clippy::blocks_in_conditions)]
+    let token = if { token > 0 } { token } else { 0 };
+    #[expect(unused_parens)]
+    let none = (0);
+    Ok(token + none)
+}
+
+#[expect(clippy::manual_async_fn)]
+#[fenced(lock = "/lints", service = locks)]
+#[rustfmt::skip]
+fn future(guard: FencedGuard<'_>, locks: &MemoryLocks) -> impl Future<Output = Outcome> { async move { Ok(guard.token().get()) } }
+
+/// A future whose output the attribute cannot read off.
+#[fenced(lock = "/lints", service = locks)]
+#[rustfmt::skip]
+fn boxed(guard: FencedGuard<'_>, locks: MemoryLocks) -> BoxFuture<'static, Outcome> { Box::pin(async move { Ok(guard.token().get()) }) }
+
+/// An attribute that stands inside.
+#[fenced(lock = "/lints", service = locks)]
+async fn inner_attribute(_guard: FencedGuard<'_>, locks: &MemoryLocks) -> Outcome {
+    #![allow(unused_variables)]
+    let unused = 1;
+    Ok(0)
+}
+
+#[fenced(lock = "/lints", service = locks)]
+async fn never_ends(guard: FencedGuard<'_>, locks: &MemoryLocks) -> Outcome {
+    drop(guard);
+    panic!("not yet written")
+}
+
+#[expect(clippy::let_and_return)]
+#[fenced(lock = "/lints", service = locks)]
+async fn names_its_answer(guard: FencedGuard<'_>, locks: &MemoryLocks) -> Outcome {
+    let answer = Ok(guard.token().get());
+    answer
+}
+
+type Outcome = Result<i64, LockError>;
+
+#[tokio::test]
+async fn functions_of_one_line_run() {
+    let locks = MemoryLocks::new();
+    assert_eq!(one_line(&locks).await.unwrap(), 1);
+    assert_eq!(braces_of_their_own(&locks).await.unwrap(), 2);
+    assert_eq!(future(&locks).await.unwrap(), 3);
+    assert_eq!(boxed(locks.clone()).await.unwrap(), 4);
+    assert_eq!(inner_attribute(&locks).await.unwrap(), 0);
+    assert_eq!(names_its_answer(&locks).await.unwrap(), 6);
+    let panicked = tokio::spawn(async move { never_ends(&locks).await });
+    assert!(panicked.await.unwrap_err().is_panic());
 }
 
 #[tokio::test]

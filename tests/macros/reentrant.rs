@@ -2,6 +2,7 @@
 #![deny(warnings, clippy::all, clippy::pedantic)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fenced::prelude::*;
 use fenced::{LossReason, MemoryLocks};
@@ -39,6 +40,30 @@ async fn around<T>(
     inner: impl AsyncFnOnce(i64) -> T,
 ) -> Reply<T> {
     Ok(inner(guard.token().get()).await)
+}
+
+/// Longer than its own `hold`, which is not what it is bound by.
+#[fenced(lock = "/nested/a", service = inventory.locks, reentrant, hold = Duration::ZERO)]
+async fn limited(inventory: &Inventory, guard: FencedGuard<'_>) -> Reply<i64> {
+    tokio::task::yield_now().await;
+    Ok(inventory.add(&guard, 1).await?)
+}
+
+#[tokio::test]
+async fn the_limit_of_a_shared_lease_is_that_of_who_took_it() {
+    let inventory = Inventory::default();
+    let alone = limited(&inventory).await;
+    assert!(
+        matches!(&alone, Err(OrderError::Lock(LockError::Lost(loss))) if loss.reason == LossReason::HoldExceeded),
+        "{alone:?}"
+    );
+    let (inner, left) = section(&inventory.locks, "/nested/a")
+        .hold(Duration::from_mins(1))
+        .run(async |guard| (limited(&inventory).await, guard.remaining()))
+        .await
+        .unwrap();
+    assert_eq!(inner.unwrap(), 1);
+    assert!(left > Duration::ZERO);
 }
 
 fn is_reentrant(reply: &Reply<i64>) -> bool {
