@@ -45,6 +45,27 @@ impl Restock for Inventory {
     }
 }
 
+/// Native, on the trait's side too.
+trait Count: HasLocks {
+    async fn count_all(&self) -> Reply<i64>;
+
+    #[fenced(lock = "/count/<n>")]
+    async fn count_one(&self, guard: FencedGuard<'_>, n: u8) -> Result<String, LockError>
+    where
+        Self: Sized,
+    {
+        tokio::task::yield_now().await;
+        Ok(format!("{} {n}", guard.path()))
+    }
+}
+
+impl Count for Inventory {
+    #[fenced(lock = "/count")]
+    async fn count_all(&self, guard: FencedGuard<'_>) -> Reply<i64> {
+        Ok(self.add(&guard, 1).await?)
+    }
+}
+
 #[async_trait]
 trait Service: HasLocks + Send + Sync {
     async fn sell(&self, sku: &str, quantity: i64) -> Reply<i64>;
@@ -92,8 +113,10 @@ async fn methods_of_traits_take_the_lock_too() {
         assert_eq!(assert_send(inventory.reserve("n")).await.unwrap(), 3);
         assert_eq!(assert_send(inventory.restock(9)).await.unwrap(), 9);
         assert!(inventory.stock.current("/default/9").is_some());
+        assert_eq!(inventory.count_all().await.unwrap(), 3);
+        assert_eq!(inventory.count_one(5).await.unwrap(), "/count/5 5");
         let service: Arc<dyn Service> = inventory.clone();
-        assert_eq!(assert_send(service.sell("d", 4)).await.unwrap(), -2);
+        assert_eq!(assert_send(service.sell("d", 4)).await.unwrap(), -1);
         assert!(inventory.stock.current("/dyn/d").is_some());
         assert_eq!(assert_send(service.echo("d")).await.unwrap(), "d");
         let shown = assert_send(service.defaulted(7)).await.unwrap();

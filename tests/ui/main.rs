@@ -66,6 +66,15 @@ fn no_text_speaks_of_what_the_user_did_not_write() {
     }
 }
 
+#[test]
+fn readers_are_led_to_the_list() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for page in ["README.md", "src/guide/attribute.md", "src/guide/limits.md"] {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        assert!(text.contains("/tree/main/tests/ui)"), "{page}");
+    }
+}
+
 /// What is shown of a case without its name and its place in the file.
 fn shown(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.contains("--> "));
