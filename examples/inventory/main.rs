@@ -9,6 +9,7 @@
 mod args;
 mod embedded;
 mod event;
+mod process;
 #[cfg(any(feature = "zookeeper", feature = "postgres"))]
 mod servers;
 mod shop;
@@ -20,9 +21,13 @@ mod worker;
 mod world;
 
 use std::error::Error;
+use std::io::{Write as _, stderr};
 use std::process::ExitCode;
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use args::{Args, Role};
+use world::Failure;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -34,17 +39,34 @@ async fn main() -> ExitCode {
         }
     };
     let done = match &args.role {
-        Role::Narrator => story::tell(&args).await,
+        Role::Narrator => tokio::select! {
+            told = story::tell(&args) => told,
+            ended = asked_to_end() => ended,
+        },
         Role::Worker { name, plan } => worker::work(&args, name, *plan).await.map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("inventory: {}", with_causes(&*error));
+            // Who reads no output may read no errors either.
+            let _ = writeln!(stderr(), "inventory: {}", with_causes(&*error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// A ^C or its like: the story is dropped, and with it its workers and its folder.
+async fn asked_to_end() -> Result<bool, Failure> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hang_up.recv() => {}
+    }
+    Err("it was asked to end".into())
 }
 
 /// The error, and what is behind it as far as it does not say so itself.

@@ -19,6 +19,8 @@ mod zookeeper {
 
 #[cfg(feature = "postgres")]
 mod postgres {
+    use std::time::Duration;
+
     use async_trait::async_trait;
     use fenced::postgres::deadpool_postgres::{Manager, Pool};
     use fenced::postgres::tokio_postgres::NoTls;
@@ -27,8 +29,18 @@ mod postgres {
     use crate::stock::{COUNT, Shelf, Stock};
     use crate::world::Failure;
 
+    /// How long to wait for the server at the start.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
     /// A sink, and the pool for plain reads beside it.
     pub(crate) async fn stock(url: &str) -> Result<Stock, Failure> {
+        match tokio::time::timeout(PATIENCE, connect(url)).await {
+            Ok(stock) => stock.map_err(|error| format!("cannot use PostgreSQL: {error}").into()),
+            Err(_) => Err("PostgreSQL did not answer within 5 seconds: check the URL".into()),
+        }
+    }
+
+    async fn connect(url: &str) -> Result<Stock, Failure> {
         let manager = Manager::new(url.parse()?, NoTls);
         let pool = Pool::builder(manager).max_size(4).build()?;
         let client = pool.get().await?;

@@ -1,18 +1,20 @@
-use std::process::Stdio;
+use std::io::{self, Write as _, stdout};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde::Serialize;
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
 
 use crate::args::Args;
 use crate::event::Event;
+use crate::process::Process;
 use crate::shop::{Order, Shop};
 use crate::timeline::Timeline;
 use crate::worker::Plan;
 use crate::world::{self, Failure};
 
 const IN_STOCK: i64 = 10;
+
+/// The longest a story may take: more than a worker waits for the lock.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 const PROLOGUE: &str = "\
 Two processes, ann and ben, sell one piece at a time: each reads the stock and writes what is left,
@@ -52,7 +54,7 @@ pub(crate) async fn tell(args: &Args) -> Result<bool, Failure> {
         quantity: IN_STOCK,
     })
     .await?;
-    println!("{IN_STOCK} pieces of {sku} in stock.\n{PROLOGUE}");
+    writeln!(stdout(), "{IN_STOCK} pieces of {sku} in stock.\n{PROLOGUE}")?;
 
     let timeline = Timeline::start();
     let mut figures = Figures {
@@ -61,25 +63,42 @@ pub(crate) async fn tell(args: &Args) -> Result<bool, Failure> {
     };
     Timeline::heading(
         "1. Stopped at the worst moment: only the database can tell that ann is late",
-    );
+    )?;
     take_over(&world, &timeline, Plan::StopInsideWrite, &mut figures).await?;
-    Timeline::heading("2. Stopped anywhere else: ann's guard knows at once that her lease is over");
+    Timeline::heading(
+        "2. Stopped anywhere else: ann's guard knows at once that her lease is over",
+    )?;
     take_over(&world, &timeline, Plan::StopBetweenSteps, &mut figures).await?;
 
     figures.stock = shop.stock.shelf.count(sku).await?;
-    Ok(figures.conclude(args.json))
+    Ok(figures.conclude(args.json)?)
 }
 
-/// Ann is stopped by her plan, ben sells meanwhile, ann goes on.
 async fn take_over(
     world: &Args,
     timeline: &Timeline,
     plan: Plan,
     figures: &mut Figures,
 ) -> Result<(), Failure> {
-    let mut ann = Worker::start(world, "ann", plan)?;
+    let story = stop_and_take_over(world, timeline, plan, figures);
+    tokio::time::timeout(PATIENCE, story)
+        .await
+        .unwrap_or_else(|_| {
+            let patience = PATIENCE.as_secs();
+            Err(format!("the story did not end within {patience} seconds").into())
+        })
+}
+
+/// Ann is stopped by her plan, ben sells meanwhile, ann goes on.
+async fn stop_and_take_over(
+    world: &Args,
+    timeline: &Timeline,
+    plan: Plan,
+    figures: &mut Figures,
+) -> Result<(), Failure> {
+    let mut ann = Process::start(world, "ann", plan)?;
     while let Some(event) = ann.next().await? {
-        timeline.show("ann", &event);
+        timeline.show("ann", &event)?;
         figures.count(&event);
         if matches!(event, Event::Stopping { .. }) {
             break;
@@ -87,18 +106,18 @@ async fn take_over(
     }
     ann.is_stopped().await?;
 
-    timeline.narrate("ben queues for the lock; it is his once ann's lease has run out");
-    let mut ben = Worker::start(world, "ben", Plan::SellTwice)?;
+    timeline.narrate("ben queues for the lock; it is his once ann's lease has run out")?;
+    let mut ben = Process::start(world, "ben", Plan::SellTwice)?;
     while let Some(event) = ben.next().await? {
-        timeline.show("ben", &event);
+        timeline.show("ben", &event)?;
         figures.count(&event);
     }
     ben.finish().await?;
 
-    timeline.narrate("ann is continued, and knows nothing of this");
-    kill_process(ann.pid, Signal::CONT)?;
+    timeline.narrate("ann is continued, and knows nothing of this")?;
+    ann.go_on()?;
     while let Some(event) = ann.next().await? {
-        timeline.show("ann", &event);
+        timeline.show("ann", &event)?;
         figures.count(&event);
     }
     ann.finish().await
@@ -121,89 +140,34 @@ impl Figures {
         }
     }
 
-    fn conclude(&self, json: bool) -> bool {
+    fn conclude(&self, json: bool) -> io::Result<bool> {
         let right = self.stock == self.expected_stock && self.failed == 0;
-        println!(
+        writeln!(
+            stdout(),
             "\n{} sold, {} late write refused by the database, {} by a guard.",
-            self.accepted, self.refused_stale, self.refused_local
-        );
+            self.accepted,
+            self.refused_stale,
+            self.refused_local
+        )?;
         let verdict = if right { "right" } else { "WRONG" };
-        println!(
+        writeln!(
+            stdout(),
             "{} in stock, {} expected: {verdict}.",
-            self.stock, self.expected_stock
-        );
+            self.stock,
+            self.expected_stock
+        )?;
         if json {
             let line = serde_json::to_string(self).expect("figures have a JSON form");
-            println!("{line}");
+            writeln!(stdout(), "{line}")?;
         }
-        right
-    }
-}
-
-/// A worker process.
-struct Worker {
-    process: Child,
-    pid: Pid,
-    events: Lines<BufReader<ChildStdout>>,
-}
-
-impl Worker {
-    fn start(world: &Args, name: &str, plan: Plan) -> Result<Self, Failure> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--worker", name, "--plan", plan.name()]);
-        for (option, value) in [
-            ("--zk", &world.zk),
-            ("--postgres", &world.postgres),
-            ("--folder", &world.folder),
-            ("--sku", &world.sku),
-        ] {
-            if let Some(value) = value {
-                command.args([option, value]);
-            }
-        }
-        let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
-        let id = process.id().and_then(|id| i32::try_from(id).ok());
-        let output = process.stdout.take().ok_or("a worker without output")?;
-        Ok(Self {
-            process,
-            pid: id
-                .and_then(Pid::from_raw)
-                .ok_or("a worker without a process id")?,
-            events: BufReader::new(output).lines(),
-        })
-    }
-
-    async fn next(&mut self) -> Result<Option<Event>, Failure> {
-        match self.events.next_line().await? {
-            Some(line) => Ok(Some(serde_json::from_str(&line)?)),
-            None => Ok(None),
-        }
-    }
-
-    /// Waits until the process has really stopped.
-    async fn is_stopped(&self) -> Result<(), Failure> {
-        let pid = self.pid;
-        let stopped = tokio::task::spawn_blocking(move || {
-            let how = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
-            waitid(WaitId::Pid(pid), how)
-        });
-        stopped.await??;
-        Ok(())
-    }
-
-    async fn finish(mut self) -> Result<(), Failure> {
-        let status = self.process.wait().await?;
-        if !status.success() {
-            return Err(format!("a worker ended with {status}").into());
-        }
-        Ok(())
+        Ok(right)
     }
 }
 
 /// A product of its own for each run: a resource on a server remembers its tokens for ever.
 fn fresh_sku() -> String {
-    let nanos = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
+    let nanos = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos());
     format!("sku-{nanos:x}")
 }

@@ -1,3 +1,4 @@
+use std::io::{self, Write as _, stdout};
 use std::time::Instant;
 
 use crate::event::{Event, Place};
@@ -13,24 +14,23 @@ impl Timeline {
         Self { started }
     }
 
-    pub(crate) fn heading(text: &str) {
-        println!("\n{text}\n");
-        println!("   time  who       token  what");
+    pub(crate) fn heading(text: &str) -> io::Result<()> {
+        writeln!(stdout(), "\n{text}\n\n   time  who       token  what")
     }
 
-    pub(crate) fn narrate(&self, text: &str) {
-        self.line("", "", text);
+    pub(crate) fn narrate(&self, text: &str) -> io::Result<()> {
+        self.line("", "", text)
     }
 
-    pub(crate) fn show(&self, who: &str, event: &Event) {
+    pub(crate) fn show(&self, who: &str, event: &Event) -> io::Result<()> {
         let (token, text) = describe(event);
         let token = token.map(|token| token.to_string()).unwrap_or_default();
-        self.line(who, &token, &text);
+        self.line(who, &token, &text)
     }
 
-    fn line(&self, who: &str, token: &str, text: &str) {
+    fn line(&self, who: &str, token: &str, text: &str) -> io::Result<()> {
         let time = self.started.elapsed().as_secs_f32();
-        println!("{time:6.2}s  {who:<6} {token:>8}  {text}");
+        writeln!(stdout(), "{time:6.2}s  {who:<6} {token:>8}  {text}")
     }
 }
 

@@ -1,9 +1,14 @@
 //! The example `inventory`, as a newcomer runs it.
 
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use fenced_tests::shared;
+use tempfile::TempDir;
 
 /// The example is built beside the tests.
 fn example() -> PathBuf {
@@ -71,4 +76,68 @@ fn an_unreachable_server_is_one_clear_line() {
     let errors = String::from_utf8_lossy(&told.stderr);
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(errors.contains("127.0.0.1:1"), "{errors}");
+}
+
+#[test]
+fn a_silent_server_is_not_waited_for() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://shop@{}/shop", silent.local_addr().unwrap());
+    let told = run(&["--postgres", &url]);
+    assert_eq!(told.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&told.stderr);
+    assert!(errors.contains("did not answer"), "{errors}");
+}
+
+/// The story, up to where ann is stopped.
+fn up_to_the_stop(folder: &TempDir) -> Child {
+    let mut story = Command::new(example())
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(story.stdout.as_mut().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().contains("is stopped")));
+    story
+}
+
+#[test]
+fn an_interrupted_story_leaves_nothing_behind() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let folder = tempfile::tempdir().unwrap();
+        let story = up_to_the_stop(&folder);
+        kill_process(pid(&story), signal).unwrap();
+        let ended = story.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("asked to end"), "{errors}");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_killed_story_leaves_no_stopped_process_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut story = up_to_the_stop(&folder);
+    story.kill().unwrap();
+    // The workers inherited its standard error: it is at its end when all of them are.
+    let mut errors = BufReader::new(story.stderr.take().unwrap()).lines();
+    assert!(errors.all(|line| line.is_ok()));
+    story.wait().unwrap();
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut story = up_to_the_stop(&folder);
+    drop(story.stdout.take());
+    let ended = story.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+}
+
+fn pid(process: &Child) -> Pid {
+    Pid::from_child(process)
 }
