@@ -9,7 +9,8 @@ use crate::busy::{self, patiently};
 /// The one name of a file, whichever of its links and relative paths it is called by.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     let name = path.file_name();
-    let (Some(name), false, false) = (name, path == Path::new(":memory:"), path.is_dir()) else {
+    let is_other = path.metadata().is_ok_and(|found| !found.is_file());
+    let (Some(name), false, false) = (name, path == Path::new(":memory:"), is_other) else {
         return Err(OpenError::Path {
             path: path.to_owned(),
         });
@@ -103,6 +104,7 @@ mod tests {
             Path::new(""),
             Path::new(":memory:"),
             Path::new(".."),
+            Path::new("/dev/null"),
             folder.path(),
         ] {
             let error = resolve(bad).unwrap_err();

@@ -21,6 +21,7 @@ mod contender;
 mod database;
 mod error;
 mod gate;
+mod identity;
 mod jitter;
 mod keeper;
 mod lease;

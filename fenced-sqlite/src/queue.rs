@@ -14,6 +14,7 @@ use crate::OpenError;
 use crate::busy;
 use crate::clock::{self, Machine};
 use crate::database;
+use crate::identity::{Identity, Replaced};
 use crate::jitter::random;
 use crate::rows::{self, Applied, Batch, Rows};
 
@@ -36,6 +37,7 @@ const CREATE: &str = "
 pub(crate) struct Queue {
     database: Connection,
     path: PathBuf,
+    identity: Identity,
     machine: Machine,
     owner: i64,
     lease: Duration,
@@ -53,6 +55,8 @@ pub(crate) struct Head {
 pub(crate) enum QueueError {
     #[error(transparent)]
     Foreign(OpenError),
+    #[error(transparent)]
+    Replaced(#[from] Replaced),
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
 }
@@ -76,6 +80,7 @@ impl Queue {
         let mut queue = Self {
             database,
             path: path.to_owned(),
+            identity: Identity::of(path).map_err(|error| OpenError::failed(path, error))?,
             machine: Machine::this().map_err(OpenError::Machine)?,
             owner: i64::from_ne_bytes(random().to_ne_bytes()),
             lease,
@@ -90,6 +95,9 @@ impl Queue {
             match self.apply(&Batch::default()) {
                 Ok(_) => return Ok(()),
                 Err(QueueError::Foreign(error)) => return Err(error),
+                Err(QueueError::Replaced(error)) => {
+                    return Err(OpenError::failed(&self.path, error));
+                }
                 Err(QueueError::Sqlite(error))
                     if busy::is_busy(&error) && Instant::now() < limit => {}
                 Err(QueueError::Sqlite(error)) => return Err(database::failed(&self.path, error)),
@@ -109,6 +117,7 @@ impl Queue {
                 .database
                 .transaction_with_behavior(TransactionBehavior::Immediate)?,
         };
+        self.identity.check()?;
         rows.adopt(&self.machine, &self.path)?;
         // In this order: what the deadline counts from must not be later than what others see.
         let started = Instant::now();

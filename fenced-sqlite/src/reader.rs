@@ -8,6 +8,7 @@ use rusqlite::Connection;
 
 use crate::busy::{self, is_busy};
 use crate::database;
+use crate::identity::Identity;
 use crate::sink::OnConnect;
 
 /// How many connections are kept for later reads.
@@ -16,15 +17,22 @@ const IDLE: usize = 8;
 /// The connections through which one sink is read.
 pub(crate) struct Readers {
     file: PathBuf,
+    identity: Identity,
     busy_limit: Duration,
     on_connect: OnConnect,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Readers {
-    pub(crate) fn new(file: PathBuf, busy_limit: Duration, on_connect: OnConnect) -> Self {
+    pub(crate) fn new(
+        file: PathBuf,
+        identity: Identity,
+        busy_limit: Duration,
+        on_connect: OnConnect,
+    ) -> Self {
         Self {
             file,
+            identity,
             busy_limit,
             on_connect,
             idle: Mutex::default(),
@@ -68,6 +76,8 @@ impl Readers {
             .map_err(SinkError::backend)?;
         let result = body(&snapshot);
         drop(snapshot);
+        // Afterwards, so that it holds for a connection that was only just made.
+        self.identity.check().map_err(SinkError::backend)?;
         let mut idle = self.idle();
         if database.is_autocommit() && idle.len() < IDLE {
             idle.push(database);

@@ -9,6 +9,7 @@ use fenced_core::{
 };
 use rusqlite::Connection;
 
+use crate::identity::Identity;
 use crate::reader::Readers;
 use crate::statement::execute_all;
 use crate::thread::{Caller, WriterThread};
@@ -158,7 +159,8 @@ impl SqliteSinkBuilder {
             Ok(database)
         };
         let writer = WriterThread::start(file.clone(), self.busy_limit, open).await?;
-        let readers = Readers::new(file.clone(), self.busy_limit, self.on_connect);
+        let identity = Identity::of(&file).map_err(|error| OpenError::failed(&file, error))?;
+        let readers = Readers::new(file.clone(), identity, self.busy_limit, self.on_connect);
         let shared = Shared {
             id: SinkId::unique(),
             file,

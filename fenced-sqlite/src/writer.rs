@@ -5,6 +5,7 @@ use rusqlite::Connection;
 
 use crate::busy::{self, is_busy, patiently};
 use crate::gate::Gate;
+use crate::identity::Identity;
 use crate::thread::Caller;
 use crate::{Collected, OpenError, ledger};
 
@@ -12,6 +13,7 @@ use crate::{Collected, OpenError, ledger};
 pub(crate) struct Writer {
     database: Connection,
     file: PathBuf,
+    identity: Identity,
     gate: Gate,
 }
 
@@ -35,9 +37,11 @@ pub(crate) enum Ran<T, E> {
 impl Writer {
     pub(crate) fn new(database: Connection, file: PathBuf) -> Result<Self, OpenError> {
         let gate = Gate::install(&database).map_err(|error| OpenError::failed(&file, error))?;
+        let identity = Identity::of(&file).map_err(|error| OpenError::failed(&file, error))?;
         Ok(Self {
             database,
             file,
+            identity,
             gate,
         })
     }
@@ -142,6 +146,7 @@ impl Writer {
     fn begin(&self, caller: &Caller<'_>) -> Result<(), SinkError> {
         patiently(|| caller.waits(), || self.gate.begin(&self.database))
             .map_err(|error| self.refused(caller, error))?;
+        self.identity.check().map_err(SinkError::backend)?;
         if caller.is_gone() {
             return Err(SinkError::backend("nobody waits for it any more"));
         }

@@ -93,20 +93,29 @@ impl Keeper {
     }
 
     pub(super) fn fail(&mut self, trouble: QueueError) {
-        if let QueueError::Foreign(_) = trouble {
-            for contender in mem::take(&mut self.entering) {
-                let error = LockError::refused(&contender.path, trouble.to_string());
-                let _ = contender.reply.send(Err(error));
-            }
-            // While others use the file under another clock, there is no row of ours in it.
-            for leaving in mem::take(&mut self.leaving) {
-                leaving.reply.map(|reply| reply.send(false));
-            }
+        if let QueueError::Foreign(_) | QueueError::Replaced(_) = trouble {
+            self.abandon(&trouble);
         }
         let is_busy = matches!(&trouble, QueueError::Sqlite(error) if busy::is_busy(error));
         if self.trouble.is_none() && !is_busy {
             tracing::warn!(error = %trouble, "the file of locks cannot be used; trying again");
         }
         self.trouble = Some(trouble);
+    }
+
+    /// While others use the file under another clock, or another file, there is no row of ours.
+    fn abandon(&mut self, trouble: &QueueError) {
+        for (_, control) in self.held.drain() {
+            control.lose(LossReason::NodeDeleted);
+        }
+        let waiting = mem::take(&mut self.waiting).into_values();
+        let entering = mem::take(&mut self.entering);
+        for contender in entering.into_iter().chain(waiting.map(|w| w.contender)) {
+            let error = LockError::refused(&contender.path, trouble.to_string());
+            let _ = contender.reply.send(Err(error));
+        }
+        for leaving in mem::take(&mut self.leaving) {
+            leaving.reply.map(|reply| reply.send(false));
+        }
     }
 }
