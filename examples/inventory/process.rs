@@ -30,8 +30,8 @@ impl Process {
                 command.args([option, value]);
             }
         }
-        // Should this process be killed, the system continues those that are stopped in a group
-        // that lost its parent, and hangs up on them.
+        // Should this process be killed, the system hangs up on those that are stopped in a group
+        // that lost its parent. On Linux they also die with it.
         let mut child = command
             .process_group(0)
             .stdout(Stdio::piped())

@@ -48,6 +48,9 @@ impl FromStr for Plan {
 /// Carries out the plan, and tells the narrator what becomes of it.
 pub(crate) async fn work(args: &Args, name: &str, plan: Plan) -> Result<(), Failure> {
     let sku = args.sku.clone().ok_or("a worker needs --sku")?;
+    // Also between the announcement of a stop and the stop itself.
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let (locks, stock) = (world::locks(args, name).await?, world::stock(args).await?);
     let order = |number: u32| Order {
         id: format!("{sku}/{name}/{}/{number}", std::process::id()),
