@@ -32,6 +32,7 @@ mod statement;
 pub mod testing;
 mod timer;
 mod token;
+mod transactional;
 
 pub use answer::Answer;
 pub use error::{BoxError, FencedOutput, LockError, Queue};
@@ -50,6 +51,7 @@ pub use sink::{Fate, FencingSink, Outcome, SinkId};
 pub use sink_error::SinkError;
 pub use statement::{SqlValue, Statement};
 pub use token::{FencingToken, TokenError};
+pub use transactional::{Opened, TransactionalSink};
 
 /// What the expansion of `#[fenced]` calls; no part of the public API.
 #[doc(hidden)]

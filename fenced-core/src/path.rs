@@ -4,6 +4,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::segment::PathBuilder;
+
 /// The name of one lock, such as `/locks/inventory/4711`.
 ///
 /// It is absolute, at most [`LockPath::MAX_BYTES`] long, and holds only what every lock service
@@ -90,6 +92,36 @@ impl LockPath {
             text: path.into(),
             pattern,
         })
+    }
+
+    /// Fills the holes of a template at run time, escaped as `#[fenced]` does it: for a server that
+    /// names the same lock. A hole without a value counts as empty.
+    ///
+    /// ```
+    /// use fenced_core::LockPath;
+    ///
+    /// let path = LockPath::fill("/locks/<sku>", |hole| (hole == "sku").then_some("a/b"))?;
+    /// assert_eq!(path.as_str(), "/locks/a%2Fb");
+    /// # Ok::<(), fenced_core::PathError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A hole is empty, or the whole breaks a rule of [`LockPath`].
+    pub fn fill<V: AsRef<str>>(
+        template: &'static str,
+        mut value: impl FnMut(&str) -> Option<V>,
+    ) -> Result<Self, PathError> {
+        let mut parts = template.split('<');
+        let mut path = PathBuilder::new(template).text(parts.next().unwrap_or_default());
+        for part in parts {
+            let (hole, text) = part.split_once('>').unwrap_or((part, ""));
+            path = match value(hole) {
+                Some(value) => path.hole(hole, value),
+                None => path.hole(hole, ""),
+            }
+            .text(text);
+        }
+        path.build()
     }
 
     /// The path.
@@ -249,6 +281,17 @@ mod tests {
             &long,
         ] {
             assert!(LockPath::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_template_is_filled_as_by_the_attribute() {
+        let one = |value: &'static str| LockPath::fill("/locks/<a>/x", move |_| Some(value));
+        assert_eq!(one("..").unwrap().as_str(), "/locks/%2E%2E/x");
+        assert_eq!(one("ä%/").unwrap().as_str(), "/locks/ä%25%2F/x");
+        let empty = [one(""), LockPath::fill("/locks/<a>", |_| None::<&str>)];
+        for empty in empty {
+            assert!(matches!(empty, Err(PathError::EmptyHole { .. })));
         }
     }
 
