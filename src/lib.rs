@@ -41,6 +41,8 @@
 //! | locks in memory, for tests | [`MemoryLocks`] | |
 //! | writes to PostgreSQL | `PgSink` | `postgres` |
 //! | writes to a SQLite file | `SqliteSink` | `sqlite` (default) |
+//! | writes to services of yours over HTTP | `HttpSink` | `http` |
+//! | those services | `http::FenceServer`, a layer | `http-server` |
 //! | writes to counters in memory, for tests | [`MemorySink`] | |
 //! | a lock service or a sink of your own | [`LockService`], [`FencingSink`] | `testing` checks it |
 
@@ -49,7 +51,7 @@ pub use fenced_macros::LockSegment;
 #[doc = include_str!("guide/attribute.md")]
 pub use fenced_macros::fenced;
 
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "http-server"))]
 pub use fenced_http as http;
 #[cfg(feature = "postgres")]
 pub use fenced_postgres as postgres;
@@ -66,6 +68,8 @@ pub mod prelude {
         Fenced, FencedGuard, FencingSink, HasLocks, LockError, LockSegment, LockService, Outcome,
         Request, SinkError, section,
     };
+    #[cfg(feature = "http")]
+    pub use fenced_http::{HttpSink, HttpWrite};
     pub use fenced_macros::{LockSegment, fenced};
     #[cfg(feature = "postgres")]
     pub use fenced_postgres::{Begin, PgFenced, PgSink, PgTx};

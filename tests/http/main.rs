@@ -1,1 +1,4 @@
-//! The HTTP sink.
+//! `fenced-http`: the sink against servers that the tests start, over real connections.
+
+mod conformance;
+mod counters;
