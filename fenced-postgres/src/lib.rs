@@ -65,6 +65,7 @@ mod schema;
 mod section;
 mod sink;
 mod statements;
+mod transactional;
 mod tx;
 mod value;
 
@@ -75,6 +76,7 @@ pub use refusal::sink_error;
 pub use schema::{migrate, schema};
 pub use section::{Begin, PgFenced};
 pub use sink::PgSink;
+pub use transactional::PassedTx;
 pub use tx::PgTx;
 
 /// The pool that a [`PgSink`] takes, in the version that it takes.
