@@ -10,13 +10,10 @@ use fenced::http::axum::routing::post;
 use fenced::http::axum::{Json, Router, serve};
 use fenced::http::{FenceServer, Gate, Held, HttpSink, HttpWrite, Route, client_builder};
 use fenced::testing::SinkUnderTest;
-use fenced::{Fence, FencingToken, Request, TransactionalSink};
+use fenced::{FencingToken, TransactionalSink};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-
-/// The resource of most tests.
-pub(crate) const SKU: &str = "/locks/inventory/4711";
 
 /// The counters themselves, whoever serves them.
 #[derive(Clone, Default)]
@@ -100,14 +97,6 @@ fn order(name: &str, order: &Value) -> HttpWrite {
 
 pub(crate) fn token(token: i64) -> FencingToken {
     FencingToken::try_from(token).expect("a token")
-}
-
-pub(crate) fn fence(token: i64) -> Fence {
-    Fence::new(SKU, self::token(token))
-}
-
-pub(crate) fn request(id: &str) -> Request {
-    Request::new(id, &id)
 }
 
 /// The counters in the memory of a service, behind its gate.

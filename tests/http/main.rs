@@ -2,3 +2,10 @@
 
 mod conformance;
 mod counters;
+mod fuzz;
+mod lost;
+mod shop;
+mod statuses;
+mod strangers;
+mod wire;
+mod workshop;
