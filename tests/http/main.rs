@@ -3,6 +3,7 @@
 mod conformance;
 mod counters;
 mod fuzz;
+mod gateway;
 mod lost;
 mod shop;
 mod statuses;
