@@ -40,6 +40,7 @@
 //! | locks in a file, for the processes of one machine | `SqliteLocks` | `sqlite` (default) |
 //! | locks in memory, for tests | [`MemoryLocks`] | |
 //! | writes to PostgreSQL | `PgSink` | `postgres` |
+//! | writes to Redis | `RedisSink` | `redis` |
 //! | writes to a SQLite file | `SqliteSink` | `sqlite` (default) |
 //! | writes to services of yours over HTTP | `HttpSink` | `http` |
 //! | those services | `http::FenceServer`, a layer | `http-server` |
@@ -73,6 +74,8 @@ pub mod prelude {
     pub use fenced_macros::{LockSegment, fenced};
     #[cfg(feature = "postgres")]
     pub use fenced_postgres::{Begin, PgFenced, PgSink, PgTx};
+    #[cfg(feature = "redis")]
+    pub use fenced_redis::{RedisBatch, RedisFenced, RedisScript, RedisSink};
     #[cfg(feature = "sqlite")]
     pub use fenced_sqlite::{SqliteFenced, SqliteLocks, SqliteSink};
     #[cfg(feature = "zookeeper")]

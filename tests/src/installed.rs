@@ -96,10 +96,10 @@ pub(crate) fn postgres(program: &str) -> io::Result<PathBuf> {
     find(program, newest_first.chain(search_path()))
 }
 
-/// The Redis server.
-pub(crate) fn redis() -> io::Result<PathBuf> {
+/// A program of Redis.
+pub(crate) fn redis(program: &str) -> io::Result<PathBuf> {
     let homebrew = HOMEBREW.map(|prefix| Path::new(prefix).join("bin"));
-    find("redis-server", search_path().chain(homebrew))
+    find(program, search_path().chain(homebrew))
 }
 
 fn version(folder: &Path) -> u32 {

@@ -15,10 +15,57 @@ use crate::{folder, installed, ports, ready};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
+/// How a server is to be started.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct RedisOptions {
+    settings: Vec<(String, String)>,
+}
+
+impl Default for RedisOptions {
+    fn default() -> Self {
+        Self {
+            settings: Vec::new(),
+        }
+        .setting("bind", "127.0.0.1")
+        .setting("save", "")
+        .setting("appendonly", "yes")
+        .setting("appendfsync", "no")
+        // A replica gets what is written from the moment at which it is said to be online.
+        .setting("repl-diskless-sync", "no")
+    }
+}
+
+impl RedisOptions {
+    /// A parameter of the server's configuration; the last one of a name counts.
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.retain(|(known, _)| known != name);
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts the server.
+    ///
+    /// # Errors
+    /// When Redis is not installed or does not start.
+    pub fn start(self) -> io::Result<Redis> {
+        let folder = folder::for_server("redis-")?;
+        let mut server = Redis {
+            process: None,
+            options: self,
+            port: ports::free()?,
+            folder,
+        };
+        server.restart()?;
+        Ok(server)
+    }
+}
+
 /// A throwaway Redis server, ended and removed when dropped. Its methods block.
 #[derive(Debug)]
 pub struct Redis {
     process: Option<Process>,
+    options: RedisOptions,
     port: u16,
     folder: TempDir,
 }
@@ -29,14 +76,24 @@ impl Redis {
     /// # Errors
     /// When Redis is not installed or does not start.
     pub fn start() -> io::Result<Self> {
-        let folder = folder::for_server("redis-")?;
-        let mut server = Self {
-            process: None,
-            port: ports::free()?,
-            folder,
-        };
-        server.restart()?;
-        Ok(server)
+        Self::options().start()
+    }
+
+    /// For a server that differs from the usual one.
+    pub fn options() -> RedisOptions {
+        RedisOptions::default()
+    }
+
+    /// Starts a server that follows this one, and waits until it has its data.
+    ///
+    /// # Errors
+    /// When it does not start, or does not get the data.
+    pub fn replica(&self) -> io::Result<Self> {
+        let options = self.options.clone();
+        let of = format!("{} {}", Ipv4Addr::LOCALHOST, self.port);
+        let mut replica = options.setting("replicaof", &of).start()?;
+        replica.wait(|replica, _| self.feeds(replica))?;
+        Ok(replica)
     }
 
     /// The server's URL, the same over all restarts.
@@ -68,11 +125,9 @@ impl Redis {
     pub fn restart(&mut self) -> io::Result<()> {
         self.stop()?;
         fs::create_dir_all(self.data())?;
-        let mut process = Process::start(&self.command()?, "KILL", self.folder.path())?;
-        let pid = process.pid();
-        ready::wait("Redis", &mut process, || self.serves(pid))?;
+        let process = Process::start(&self.command()?, "KILL", self.folder.path())?;
         self.process = Some(process);
-        Ok(())
+        self.wait(Self::serves)
     }
 
     /// Kills the server and removes all data; [`restart`](Self::restart) starts it empty.
@@ -97,6 +152,26 @@ impl Redis {
         Ok(answer)
     }
 
+    fn wait(&mut self, ready: impl Fn(&Self, Pid) -> bool) -> io::Result<()> {
+        let Some(mut process) = self.process.take() else {
+            return Err(io::Error::other("Redis was stopped"));
+        };
+        let pid = process.pid();
+        ready::wait("Redis", &mut process, || ready(self, pid))?;
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// Whether the replica has all data, and gets what is written from now on.
+    fn feeds(&self, replica: &Self) -> bool {
+        let online = format!("port={},state=online", replica.port);
+        let tells = |server: &Self, what: &str| {
+            let info = server.ask("INFO replication").unwrap_or_default();
+            info.contains(what)
+        };
+        tells(replica, "master_link_status:up") && tells(self, &online)
+    }
+
     /// Whether it is this very server that answers at the port, and it has its data.
     fn serves(&self, pid: Pid) -> bool {
         let ours = format!("process_id:{pid}\r\n");
@@ -105,10 +180,12 @@ impl Redis {
     }
 
     fn command(&self) -> io::Result<Command> {
-        let mut command = Command::new(installed::redis()?);
-        command.args(["--bind", "127.0.0.1", "--port", &self.port.to_string()]);
-        command.args(["--save", "", "--appendonly", "yes", "--appendfsync", "no"]);
+        let mut command = Command::new(installed::redis("redis-server")?);
+        command.args(["--port", &self.port.to_string()]);
         command.arg("--dir").arg(self.data());
+        for (name, value) in &self.options.settings {
+            command.arg(format!("--{name}")).args(value.split(' '));
+        }
         Ok(command)
     }
 

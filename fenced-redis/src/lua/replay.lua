@@ -1,0 +1,3 @@
+if kept then
+    return { kept }
+end
