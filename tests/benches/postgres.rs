@@ -1,6 +1,6 @@
 //! What fencing costs a transaction, beside the same transaction without it.
 //!
-//! `tests/run bench --bench postgres`
+//! `tests/run bench -- --bench postgres`
 
 use std::str::FromStr;
 use std::sync::Arc;

@@ -28,8 +28,11 @@ pub(crate) async fn main() -> Result<(), Failure> {
                 record(&sessions[0], path, Path::new(folder), times.parse()?).await?;
             }
             ["contend", path, wanted, tasks, times] => {
-                open(&mut sessions, wanted.parse()?, &address).await?;
-                contend(&sessions, path, tasks.parse()?, times.parse()?).await?;
+                let wanted = wanted.parse()?;
+                while sessions.len() < wanted {
+                    sessions.push(ZkLocks::connect(&address).await?);
+                }
+                contend(&sessions[..wanted], path, tasks.parse()?, times.parse()?).await?;
             }
             _ => return Err(format!("unknown order: {order}").into()),
         }
@@ -56,20 +59,8 @@ async fn record(locks: &ZkLocks, path: &str, folder: &Path, times: u32) -> Resul
     Ok(())
 }
 
-pub(crate) async fn open(
-    sessions: &mut Vec<ZkLocks>,
-    wanted: usize,
-    address: &str,
-) -> Result<(), Failure> {
-    while sessions.len() < wanted {
-        sessions.push(ZkLocks::connect(address).await?);
-    }
-    sessions.truncate(wanted);
-    Ok(())
-}
-
 /// So many tasks on each session take and free the lock, each so many times.
-pub(crate) async fn contend(
+async fn contend(
     sessions: &[ZkLocks],
     path: &str,
     tasks: usize,

@@ -30,18 +30,25 @@ impl Times {
     /// If a kind was never measured.
     #[must_use]
     pub fn ratio(&self, kind: &str, plain: &str) -> f64 {
-        let rounds = self.rounds(kind).iter().zip(self.rounds(plain));
-        median(rounds.map(|(kind, plain)| kind / plain).collect())
+        median(self.ratios(kind, plain))
     }
 
-    /// Prints a line on one kind beside another, and whether it is as fast as wanted.
+    /// Prints a line on one kind beside another, and whether it is as fast as wanted; in brackets,
+    /// what half of the rounds are within.
     pub fn compare(&self, kind: &str, plain: &str, wanted: f64) {
         let (rate, ratio) = (self.rate(kind), self.ratio(kind, plain));
         let verdict = if ratio >= wanted { "ok" } else { "short" };
+        let ratios = sorted(self.ratios(kind, plain));
+        let [low, high] = [1, 3].map(|quarter| ratios[ratios.len() * quarter / 4]);
         println!(
-            "{kind:<44}{rate:>9.0}/s {ratio:>6.2} of {plain} ({:.0}/s), wanted {wanted:.2}: {verdict}",
+            "{kind:<44}{rate:>9.0}/s {ratio:>6.2} [{low:.2} to {high:.2}] of {plain} ({:.0}/s), wanted {wanted:.2}: {verdict}",
             self.rate(plain)
         );
+    }
+
+    fn ratios(&self, kind: &str, plain: &str) -> Vec<f64> {
+        let rounds = self.rounds(kind).iter().zip(self.rounds(plain));
+        rounds.map(|(kind, plain)| kind / plain).collect()
     }
 
     fn rounds(&self, kind: &str) -> &[f64] {
@@ -50,8 +57,13 @@ impl Times {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
+    values
+}
+
+fn median(values: Vec<f64>) -> f64 {
+    let values = sorted(values);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 {
         values[middle]
