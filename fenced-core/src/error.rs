@@ -2,7 +2,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use crate::{LockPath, Loss, PathError};
+use crate::{FencingToken, LockPath, Loss, PathError};
 
 /// An error of another library, kept as the source of ours.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -56,6 +56,20 @@ pub enum LockError {
     SequenceExhausted {
         /// The lock.
         path: LockPath,
+    },
+    /// The lock service grants tokens that are not newer than those seen before: it has lost its
+    /// data, and every resource would refuse the holder.
+    #[error(
+        "the lock `{path}` would be granted with token {token}, though {seen} was seen before: the lock service has lost its data, so find the newest token that any resource has seen, and let an operator rebase the lock service above it"
+    )]
+    #[non_exhaustive]
+    TokenRegressed {
+        /// The lock.
+        path: LockPath,
+        /// The token that would have been granted.
+        token: FencingToken,
+        /// The newest token seen before.
+        seen: FencingToken,
     },
     /// The lock service could not be reached, or gave no usable answer, in the time given.
     #[error(
@@ -129,6 +143,13 @@ impl LockError {
     #[must_use]
     pub fn sequence_exhausted(path: &LockPath) -> Self {
         Self::SequenceExhausted { path: path.clone() }
+    }
+
+    /// A [`LockError::TokenRegressed`].
+    #[must_use]
+    pub fn token_regressed(path: &LockPath, token: FencingToken, seen: FencingToken) -> Self {
+        let path = path.clone();
+        Self::TokenRegressed { path, token, seen }
     }
 
     /// Whether the same call may succeed later.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::race::{Race, Raced};
 use crate::state::LeaseState;
-use crate::{FencingSink, FencingToken, Loss, LossReason, Mode, Outcome, Request, SinkError};
+use crate::{FencingSink, FencingToken, Loss, Mode, Outcome, Request, SinkError};
 
 /// What a resource compares: whose token, at which resource.
 ///
@@ -158,8 +158,8 @@ impl<'g, S: FencingSink + ?Sized> Fenced<'g, S> {
                 .await
                 .unwrap_or_else(|_| Err(cut(loss))),
         };
-        if let Err(SinkError::Stale { .. }) = answer {
-            self.lease.lose(LossReason::RefusedBySink);
+        if let Err(SinkError::Stale { current, .. }) = answer {
+            self.lease.refuse(current);
         }
         answer
     }

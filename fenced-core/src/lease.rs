@@ -215,10 +215,24 @@ impl LeaseControl {
         self.state.is_released() || self.state.loss().is_some()
     }
 
+    /// The lock.
+    #[must_use]
+    pub fn path(&self) -> &LockPath {
+        self.state.path()
+    }
+
     /// The token of the grant.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.state.token()
+    }
+
+    /// The newer token of another holder that a resource has seen, if one refused this holder for
+    /// it. A service that grants an older one later has lost its data:
+    /// [`LockError::TokenRegressed`].
+    #[must_use]
+    pub fn newer_token(&self) -> Option<FencingToken> {
+        self.state.newer_token()
     }
 
     /// For services that renew nothing while they are reachable.

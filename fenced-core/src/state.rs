@@ -1,6 +1,6 @@
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ pub(crate) struct LeaseState {
     phase: AtomicU8,
     suspect: AtomicBool,
     revoke_requested: AtomicBool,
+    /// The newest token of another holder that a resource answered with; zero if none did.
+    newer_token: AtomicI64,
     renewed_until: AtomicU64,
     hold_until: AtomicU64,
     changed: Notify,
@@ -49,6 +51,7 @@ impl LeaseState {
             phase: AtomicU8::new(HELD),
             suspect: AtomicBool::new(false),
             revoke_requested: AtomicBool::new(false),
+            newer_token: AtomicI64::new(0),
             renewed_until: AtomicU64::new(to_clock(deadline)),
             hold_until: AtomicU64::new(u64::MAX),
             changed: Notify::new(),
@@ -145,6 +148,16 @@ impl LeaseState {
             drop(self.take_handle());
         }
         is_first
+    }
+
+    /// A resource has refused this holder, having seen a newer token.
+    pub(crate) fn refuse(&self, newer: FencingToken) {
+        self.newer_token.fetch_max(newer.get(), Ordering::AcqRel);
+        self.lose(LossReason::RefusedBySink);
+    }
+
+    pub(crate) fn newer_token(&self) -> Option<FencingToken> {
+        FencingToken::try_from(self.newer_token.load(Ordering::Acquire)).ok()
     }
 
     /// Ends the lease as released, and gives out what frees the lock. `None` once it was lost.
