@@ -17,7 +17,23 @@ pub(crate) struct Address {
 impl Address {
     /// The ports of the servers.
     pub(crate) fn ports(&self) -> HashSet<u16> {
-        self.servers.split(',').filter_map(port).collect()
+        let ports = self
+            .servers
+            .split(',')
+            .map(|server| host_and_port(server).1);
+        ports.collect()
+    }
+
+    /// The same for all addresses of the same servers.
+    pub(crate) fn ensemble(&self) -> String {
+        let servers = self.servers.split(',').map(|server| {
+            let (host, port) = host_and_port(server);
+            format!("{}:{port}", host.to_ascii_lowercase())
+        });
+        let mut servers: Vec<_> = servers.collect();
+        servers.sort_unstable();
+        servers.dedup();
+        servers.join(",")
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self, ZkError> {
@@ -29,18 +45,26 @@ impl Address {
         if servers.is_empty() {
             return unusable("names no server: write `host:port`, several with commas between");
         }
-        if servers.contains("tcp+tls://") {
-            return unusable("asks for TLS, which this library does not speak yet");
-        }
-        if let Some(server) = servers.split(',').find(|server| !is_server(server)) {
-            return unusable(&format!("has {server:?}, which is no `host:port`"));
+        for server in servers.split(',') {
+            if let Err(why) = check(server) {
+                return unusable(&why);
+            }
         }
         Ok(Self {
             servers: servers.to_owned(),
             chroot: folder(chroot)?,
         })
     }
+
+    /// Whether a server is named that wants TLS.
+    pub(crate) fn asks_for_tls(&self) -> bool {
+        self.servers.contains(TLS)
+    }
 }
+
+const PLAIN: &str = "tcp://";
+const TLS: &str = "tcp+tls://";
+const DEFAULT_PORT: &str = "2181";
 
 /// A path that others are appended to: the lone `/` is none.
 pub(crate) fn folder(path: &str) -> Result<String, ZkError> {
@@ -54,21 +78,48 @@ pub(crate) fn folder(path: &str) -> Result<String, ZkError> {
     }
 }
 
-fn is_server(server: &str) -> bool {
-    let (host, _) = split(server);
+/// What is wrong with a server's name, and what to do about it.
+fn check(server: &str) -> Result<(), String> {
+    if server.trim().is_empty() {
+        return Err("has an empty entry: remove the comma, or name the server".to_owned());
+    }
+    let (host, port) = split(server);
+    if host.is_empty() {
+        return Err(format!(
+            "has {server:?}, which names no host: write `host:port`"
+        ));
+    }
     let is_host = |c: char| c.is_alphanumeric() || "-._[]:%".contains(c);
-    !host.is_empty() && host.chars().all(is_host) && port(server).is_some()
+    if let Some(c) = host.chars().find(|c| !is_host(*c)) {
+        return Err(format!(
+            "has {server:?}, where {c:?} cannot be part of a host's name"
+        ));
+    }
+    match port {
+        "" => Err(format!(
+            "has {server:?}, which ends where its port should be: write `{host}:2181`"
+        )),
+        _ if port.parse().is_ok_and(|port: u16| port != 0) => Ok(()),
+        _ => Err(format!(
+            "has {server:?}, whose port {port:?} is no number from 1 to 65535"
+        )),
+    }
 }
 
-fn port(server: &str) -> Option<u16> {
-    split(server).1.parse().ok().filter(|port| *port != 0)
+/// The parts of a server's name that was checked.
+pub(crate) fn host_and_port(server: &str) -> (&str, u16) {
+    let (host, port) = split(server);
+    (host, port.parse().unwrap_or_default())
 }
 
 fn split(server: &str) -> (&str, &str) {
-    let server = server.strip_prefix("tcp://").unwrap_or(server);
+    let bare = server
+        .strip_prefix(PLAIN)
+        .or_else(|| server.strip_prefix(TLS));
+    let server = bare.unwrap_or(server);
     match server.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),
-        _ => (server, "2181"),
+        _ => (server, DEFAULT_PORT),
     }
 }
 
@@ -83,6 +134,7 @@ mod tests {
             ("h1:2181,h2:2182/a/b", "h1:2181,h2:2182", "/a/b"),
             ("h:2181/", "h:2181", ""),
             ("tcp://h:1,i:2/c", "tcp://h:1,i:2", "/c"),
+            ("tcp+tls://h:1/c", "tcp+tls://h:1", "/c"),
             ("[::1]:2181,[::2]/c", "[::1]:2181,[::2]", "/c"),
         ] {
             let address = Address::parse(text).unwrap();
@@ -92,21 +144,31 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong() {
-        for bad in [
-            "",
-            "/a",
-            "h:0",
-            "h:x",
-            "h:1,,i:2",
-            ":1",
-            "h:99999",
-            "h:1/a//b",
-            "h:1/..",
-            "tcp+tls://h:1",
-            "a b:1",
+        for (bad, why) in [
+            ("", "names no server"),
+            ("/a", "names no server"),
+            ("h:0", "port \"0\" is no number"),
+            ("localhost:abc", "port \"abc\" is no number"),
+            ("localhost:", "write `localhost:2181`"),
+            ("h:1,,i:2", "empty entry"),
+            ("h:1,", "empty entry"),
+            (":1", "names no host"),
+            ("h:99999", "port \"99999\" is no number"),
+            ("h:1/a//b", "as a root"),
+            ("h:1/..", "as a root"),
+            ("a b:1", "' ' cannot be part"),
         ] {
             let error = Address::parse(bad).unwrap_err();
             assert!(matches!(error, ZkError::Options(_)), "{bad}: {error}");
+            assert!(error.to_string().contains(why), "{bad}: {error}");
         }
+    }
+
+    #[test]
+    fn an_ensemble_is_known_in_every_spelling() {
+        let ensemble = |text| Address::parse(text).unwrap().ensemble();
+        let one = ensemble("zk1:2181,zk2:2181/a");
+        assert_eq!(one, ensemble("tcp://ZK2,zk1/b"));
+        assert_ne!(one, ensemble("zk1:2182,zk2:2181"));
     }
 }

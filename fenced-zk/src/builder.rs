@@ -1,6 +1,8 @@
 use std::fmt;
 use std::time::Duration;
 
+#[cfg(feature = "tls")]
+use crate::ZkTls;
 use crate::address::{self, Address};
 use crate::settings::{Credentials, Settings};
 use crate::{ZkError, ZkLocks, label};
@@ -15,6 +17,9 @@ pub struct ZkBuilder {
     owner: Option<String>,
     credentials: Option<Credentials>,
     acl: Option<ZkAcl>,
+    nodelay: bool,
+    #[cfg(feature = "tls")]
+    tls: Option<ZkTls>,
 }
 
 /// Who may do what with the nodes that a lock service creates. Everybody may read them.
@@ -32,6 +37,9 @@ impl ZkBuilder {
     pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
     /// How long [`connect`](Self::connect) takes at most, unless told otherwise.
     pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+    /// How long an acquire with `timeout = "0s"` waits for the ensemble's answer, at most: there
+    /// may be no connection. Less if the connect timeout is.
+    pub const TRIES_ONCE_WITHIN: Duration = Duration::from_secs(1);
 
     pub(crate) fn new() -> Self {
         Self {
@@ -41,19 +49,23 @@ impl ZkBuilder {
             owner: None,
             credentials: None,
             acl: None,
+            nodelay: true,
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 
     /// How long the server keeps the session of a client it does not hear of.
     ///
-    /// From 100 ms to 24 days; the server has bounds of its own, and what it grants counts. Ten
-    /// seconds unless told otherwise.
+    /// From 100 ms to 24 days; the server has bounds of its own, and what it grants counts:
+    /// [`ZkLocks::session_timeout`] tells it, and a warning is logged where it differs. Ten seconds
+    /// unless told otherwise.
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
         self
     }
 
-    /// How long [`connect`](Self::connect) takes at most, and an acquire that asks only once.
+    /// How long [`connect`](Self::connect) takes at most, and what operators ask for.
     ///
     /// Five seconds unless told otherwise.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -93,6 +105,25 @@ impl ZkBuilder {
         self
     }
 
+    /// Whether to set `TCP_NODELAY` on the connection, so that an acquire takes one round trip to
+    /// the server, not two. It is, unless told otherwise.
+    ///
+    /// The client library does not offer it, so on Linux the connection is looked for among the
+    /// sockets in `/proc/self/fd`, after each reconnect, by the port of its peer; nothing but a
+    /// socket is touched. Elsewhere, or where that folder cannot be read, acquires take two round
+    /// trips, and nothing else changes.
+    pub fn nodelay(mut self, nodelay: bool) -> Self {
+        self.nodelay = nodelay;
+        self
+    }
+
+    /// Speaks TLS to the servers, except to those that are named `tcp://host:port`.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: ZkTls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Opens a session with the ensemble `address`: `host1:2181,host2:2181/chroot`.
     ///
     /// # Errors
@@ -107,25 +138,13 @@ impl ZkBuilder {
 
     fn settings(self, address: &str) -> Result<Settings, ZkError> {
         let address = Address::parse(address)?;
-        // The server reads the timeout as a signed number of milliseconds.
-        let longest = Duration::from_secs(24 * 24 * 3_600);
-        if !(Duration::from_millis(100)..=longest).contains(&self.session_timeout) {
-            let timeout = self.session_timeout;
-            let why = format!("the session timeout {timeout:?} is not within 100 ms and 24 days");
-            return Err(ZkError::Options(why));
+        if address.asks_for_tls() && !self.has_tls() {
+            let why =
+                "the address asks for TLS: enable the feature, and say whom to trust with `tls`";
+            return Err(ZkError::Options(why.to_owned()));
         }
-        if self.connect_timeout.is_zero() {
-            let why = "the connect timeout is zero: give it some time".to_owned();
-            return Err(ZkError::Options(why));
-        }
-        let acl = self.acl.unwrap_or(match self.credentials {
-            Some(_) => ZkAcl::Creator,
-            None => ZkAcl::Open,
-        });
-        if acl == ZkAcl::Creator && self.credentials.is_none() {
-            let why = "only who signs in can be told from others: add `digest`".to_owned();
-            return Err(ZkError::Options(why));
-        }
+        self.check_timeouts()?;
+        let acl = self.chosen_acl()?;
         Ok(Settings {
             root: format!("{}{}", address.chroot, address::folder(&self.root)?),
             address,
@@ -134,7 +153,44 @@ impl ZkBuilder {
             owner: self.owner.unwrap_or_else(label::default_owner),
             credentials: self.credentials,
             acl: acl.list(),
+            nodelay: self.nodelay,
+            #[cfg(feature = "tls")]
+            tls: self.tls,
         })
+    }
+
+    fn check_timeouts(&self) -> Result<(), ZkError> {
+        // The server reads the timeout as a signed number of milliseconds.
+        let longest = Duration::from_secs(24 * 24 * 3_600);
+        if !(Duration::from_millis(100)..=longest).contains(&self.session_timeout) {
+            let timeout = self.session_timeout;
+            let why = format!("the session timeout {timeout:.1?} is not within 100 ms and 24 days");
+            return Err(ZkError::Options(why));
+        }
+        if self.connect_timeout.is_zero() {
+            let why = "the connect timeout is zero: give it some time".to_owned();
+            return Err(ZkError::Options(why));
+        }
+        Ok(())
+    }
+
+    fn has_tls(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return self.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        return false;
+    }
+
+    fn chosen_acl(&self) -> Result<ZkAcl, ZkError> {
+        let acl = self.acl.unwrap_or(match self.credentials {
+            Some(_) => ZkAcl::Creator,
+            None => ZkAcl::Open,
+        });
+        if acl == ZkAcl::Creator && self.credentials.is_none() {
+            let why = "only who signs in can be told from others: add `digest`".to_owned();
+            return Err(ZkError::Options(why));
+        }
+        Ok(acl)
     }
 }
 

@@ -1,32 +1,27 @@
 //! Entering the queue of a lock: one node of ours, known to be ours, and a list taken after it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use fenced_core::LossReason;
-use tokio::time::sleep;
+use fenced_core::{FencingToken, LossReason};
 use uuid::Uuid;
 use zookeeper_client::{CreateMode, Error, Stat};
 
 use crate::failure::Failure;
-use crate::lines::Serving;
+use crate::lines::{LineKey, Serving};
+use crate::node::Node;
+use crate::pause::Pause;
 use crate::refusal::Refusal;
 use crate::session::Session;
 use crate::{name, parents};
-
-/// A contender's node of this session.
-#[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) path: Arc<str>,
-    pub(crate) czxid: i64,
-    directory: usize,
-}
 
 /// A place in the queue.
 pub(crate) struct Entry {
     pub(crate) node: Node,
     /// When the create was sent.
     pub(crate) sent: Instant,
+    /// The newest token known before that: the node's own must be newer.
+    pub(crate) floor: Option<FencingToken>,
     /// The connection that answered.
     pub(crate) epoch: u64,
     /// The queue after the node was created, if the answer came.
@@ -47,29 +42,10 @@ struct Attempt<'a> {
     /// The node's path up to its sequence number.
     prefix: String,
     label: &'a [u8],
-}
-
-impl Node {
-    fn new(path: String, directory: &str, stat: &Stat) -> Self {
-        Self {
-            path: path.into(),
-            czxid: stat.czxid,
-            directory: directory.len(),
-        }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.path[self.directory + 1..]
-    }
-
-    pub(crate) fn directory(&self) -> &str {
-        &self.path[..self.directory]
-    }
-
-    /// Whether a node that was read at this path is this very one.
-    pub(crate) fn is(&self, stat: &Stat, session: &Session) -> bool {
-        stat.czxid == self.czxid && stat.ephemeral_owner == session.id
-    }
+    floor: Option<FencingToken>,
+    sent: Instant,
+    /// Whether the node may be there.
+    is_uncertain: bool,
 }
 
 /// Creates a node and lists its queue. What is left behind on an uncertain answer is found by its
@@ -80,42 +56,22 @@ pub(crate) async fn enter(
     directory: &str,
     label: &str,
 ) -> Result<Entry, NoEntry> {
-    let name = name::prefix(Uuid::new_v4(), serving.key().is_shared());
-    let attempt = Attempt {
-        session,
-        directory,
-        prefix: format!("{directory}/{name}"),
-        label: label.as_bytes(),
-    };
-    let mut uncertain = false;
-    // A quorum has answered, or would have, at this time or later.
-    let mut sent = Instant::now();
+    let mut attempt = Attempt::new(session, serving.key(), directory, label);
     let mut pause = Pause::default();
     loop {
-        let epoch = tokio::select! {
-            biased;
-            epoch = session.connected() => epoch,
-            () = serving.deserted(), if !uncertain => return Err(NoEntry::Deserted),
-        };
-        let entered = if uncertain {
-            attempt.find().await
-        } else if serving.is_deserted() {
-            return Err(NoEntry::Deserted);
-        } else {
-            sent = Instant::now();
-            attempt.create(sent).await
-        };
-        match entered {
+        let epoch = attempt.connection(serving).await?;
+        match attempt.proceed().await {
             Ok(Some((node, children))) => {
                 return Ok(Entry {
                     node,
-                    sent,
+                    sent: attempt.sent,
+                    floor: attempt.floor,
                     epoch,
                     children,
                 });
             }
-            Ok(None) => uncertain = false,
-            Err(Trouble::Uncertain) => uncertain = true,
+            Ok(None) => attempt.is_uncertain = false,
+            Err(Trouble::Uncertain) => attempt.is_uncertain = true,
             Err(Trouble::Refused(refusal)) => return Err(NoEntry::Refused(refusal)),
         }
         pause.take().await;
@@ -131,9 +87,45 @@ enum Trouble {
 
 type Entered = Option<(Node, Option<Vec<String>>)>;
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    fn new(session: &'a Session, key: &LineKey, directory: &'a str, label: &'a str) -> Self {
+        let name = name::prefix(Uuid::new_v4(), key.is_shared());
+        Self {
+            session,
+            directory,
+            prefix: format!("{directory}/{name}"),
+            label: label.as_bytes(),
+            floor: session.marks.floor(&key.path),
+            sent: Instant::now(),
+            is_uncertain: false,
+        }
+    }
+
+    /// Waits for a connection, as long as somebody waits or the node may be there.
+    async fn connection(&self, serving: &Serving) -> Result<u64, NoEntry> {
+        tokio::select! {
+            biased;
+            epoch = self.session.connected() => {
+                if !self.is_uncertain && serving.is_deserted() {
+                    return Err(NoEntry::Deserted);
+                }
+                Ok(epoch)
+            }
+            () = serving.deserted(), if !self.is_uncertain => Err(NoEntry::Deserted),
+        }
+    }
+
+    async fn proceed(&mut self) -> Result<Entered, Trouble> {
+        if self.is_uncertain {
+            return self.find().await;
+        }
+        // A quorum has answered, or would have, at this time or later.
+        self.sent = Instant::now();
+        self.create().await
+    }
+
     /// Sends both requests at once. `None` if there was no effect, and the next try may have one.
-    async fn create(&self, sent: Instant) -> Result<Entered, Trouble> {
+    async fn create(&self) -> Result<Entered, Trouble> {
         let Session { client, .. } = self.session;
         let mode = CreateMode::EphemeralSequential;
         let options = self.session.settings.create(mode);
@@ -143,7 +135,7 @@ impl Attempt<'_> {
         let children = self.session.answer(list).await;
         match created {
             Ok((stat, sequence)) => {
-                self.session.prove(sent);
+                self.session.prove(self.sent);
                 let path = format!("{}{sequence}", self.prefix);
                 self.take(path, &stat)
                     .map(|node| Some((node, children.ok())))
@@ -180,11 +172,18 @@ impl Attempt<'_> {
             }
         };
         let own = &self.prefix[self.directory.len() + 1..];
-        let Some(name) = children.iter().find(|name| name.starts_with(own)) else {
-            return Ok(None);
-        };
-        let path = format!("{}/{name}", self.directory);
-        match self.session.answer(client.check_stat(&path)).await {
+        match children.iter().find(|name| name.starts_with(own)) {
+            Some(name) => {
+                let path = format!("{}/{name}", self.directory);
+                self.look_at(path, children).await
+            }
+            None => Ok(None),
+        }
+    }
+
+    async fn look_at(&self, path: String, children: Vec<String>) -> Result<Entered, Trouble> {
+        let stat = self.session.client.check_stat(&path);
+        match self.session.answer(stat).await {
             Ok(None) => Ok(None),
             Ok(Some(stat)) => {
                 let node = self.take(path, &stat)?;
@@ -212,24 +211,6 @@ impl Attempt<'_> {
             Failure::Refused => Err(Trouble::Refused(Refusal::Server(error))),
             Failure::Postponed => Ok(()),
             Failure::Over | Failure::Unknown => Err(Trouble::Uncertain),
-        }
-    }
-}
-
-/// Ever longer pauses between tries; the first two come at once.
-#[derive(Default)]
-pub(crate) struct Pause {
-    tries: u32,
-}
-
-impl Pause {
-    const LONGEST: Duration = Duration::from_secs(1);
-
-    pub(crate) async fn take(&mut self) {
-        self.tries += 1;
-        if let Some(doublings) = self.tries.checked_sub(3) {
-            let pause = Duration::from_millis(5 << doublings.min(8));
-            sleep(pause.min(Self::LONGEST)).await;
         }
     }
 }

@@ -11,7 +11,7 @@ pub enum ZkError {
     Options(String),
     /// No server of the ensemble gave a session in time.
     #[error(
-        "no ZooKeeper session with `{servers}` within {waited:?} ({cause}): check that a server runs there, can be reached, and speaks the same protocol"
+        "no ZooKeeper session with `{servers}` within {waited:.1?} ({cause}): check that a server runs there, can be reached, and speaks the same protocol"
     )]
     #[non_exhaustive]
     Unreachable {
@@ -20,6 +20,7 @@ pub enum ZkError {
         /// How long was waited.
         waited: Duration,
         /// What was seen last.
+        #[source]
         cause: BoxError,
     },
     /// The ensemble refused the credentials.
@@ -31,7 +32,7 @@ pub enum ZkError {
     },
     /// The session could not be closed in time; the server ends it after its timeout.
     #[error(
-        "the ZooKeeper session with `{servers}` could not be closed within {waited:?}: its nodes stay until the server ends it, {timeout:?} after it last heard of it"
+        "the ZooKeeper session with `{servers}` could not be closed within {waited:.1?}: its nodes stay until the server ends it, {timeout:.1?} after it last heard of it"
     )]
     #[non_exhaustive]
     NotClosed {
@@ -68,6 +69,7 @@ pub enum InspectError {
         /// The node.
         node: String,
         /// What was seen.
+        #[source]
         cause: BoxError,
     },
     /// There is no session, or it ended before the answer.
@@ -76,14 +78,14 @@ pub enum InspectError {
 }
 
 impl InspectError {
-    pub(crate) fn failed(node: &str, cause: zookeeper_client::Error) -> Self {
+    pub(crate) fn failed(node: &str, cause: impl Into<BoxError>) -> Self {
         Self::Failed {
             node: node.to_owned(),
             cause: cause.into(),
         }
     }
 
-    pub(crate) fn too_late() -> Self {
-        Self::failed("/", zookeeper_client::Error::Timeout)
+    pub(crate) fn too_late(node: &str, limit: Duration) -> Self {
+        Self::failed(node, format!("no answer within {limit:.1?}"))
     }
 }

@@ -8,7 +8,7 @@ use fenced_core::{LeaseControl, LeaseHandle, LockError, LossReason, Released};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use crate::entry::Node;
+use crate::node::Node;
 use crate::own_watch::{OwnWatch, Seen};
 use crate::removal;
 use crate::session::Session;
@@ -51,22 +51,32 @@ pub(crate) async fn hold(
     node: Node,
     mut watch: OwnWatch,
     lease: LeaseControl,
-    mut ends: Ends,
+    ends: Ends,
 ) {
+    let report = released(&mut watch, &lease, ends.released).await;
+    if let Some(newer) = lease.newer_token() {
+        session.marks.refused(lease.path(), newer);
+    }
+    removal::remove(session, node, Some(watch), report);
+}
+
+async fn released(
+    watch: &mut OwnWatch,
+    lease: &LeaseControl,
+    mut released: oneshot::Receiver<Report>,
+) -> Option<Report> {
     if !watch.is_armed() {
         tokio::select! {
             biased;
-            report = &mut ends.released => {
-                return removal::remove(session, node, Some(watch), report.ok());
-            }
+            report = &mut released => return report.ok(),
             () = sleep(WATCH_AFTER) => {}
         }
     }
     let mut is_gone = false;
-    let report = loop {
+    loop {
         tokio::select! {
             biased;
-            report = &mut ends.released => break report.ok(),
+            report = &mut released => return report.ok(),
             seen = watch.see(), if !is_gone => match seen {
                 Seen::RevokeAsked => lease.ask_to_release(),
                 Seen::Gone => {
@@ -75,6 +85,5 @@ pub(crate) async fn hold(
                 }
             },
         }
-    };
-    removal::remove(session, node, Some(watch), report);
+    }
 }

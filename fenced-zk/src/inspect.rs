@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fenced_core::LockPath;
-use zookeeper_client::{Client, CreateMode, Error, MultiWriteError};
+use zookeeper_client::{Error, MultiWriteError};
 
+use crate::audit::{self, Entry};
 use crate::name::{self, Kind};
 use crate::own_watch::REVOKE;
 use crate::session::Session;
@@ -19,9 +20,13 @@ pub struct Inspection {
     pub contenders: Vec<Contender>,
     /// Children that are no contenders. Some of them block Curator's recipes, none of them us.
     pub foreign: Vec<String>,
-    /// Who was removed by [`break_lock`](crate::ZkLocks::break_lock), the latest last; at most a
-    /// hundred.
+    /// Who was removed by [`break_lock`](crate::ZkLocks::break_lock), the latest last: at most a
+    /// hundred entries, each of one line and cut at two kilobytes. Text of other processes, to be
+    /// shown and not to be trusted.
     pub broken: Vec<String>,
+    /// When the tokens of this root were given another base by
+    /// [`rebase`](crate::ZkLocks::rebase), in the same way.
+    pub rebased: Vec<String>,
 }
 
 /// One place in a lock's queue.
@@ -62,42 +67,47 @@ pub enum ContenderKind {
     Writer,
 }
 
-const AUDIT_SHOWN: usize = 100;
-
 /// Looks at a lock's queue without standing in it.
 pub(crate) async fn inspect(
     session: &Arc<Session>,
     path: &LockPath,
 ) -> Result<Inspection, InspectError> {
     session.connected().await;
-    let client = &session.client;
     let directory = session.settings.directory(path.as_str());
     let mut inspection = Inspection::default();
-    for child in children(client, &directory).await? {
-        let Some(place) = name::Contender::parse(&child) else {
-            inspection.foreign.push(child);
-            continue;
-        };
-        let node = format!("{directory}/{child}");
-        match client.get_data(&node).await {
+    let mut places = Vec::new();
+    for child in children(session, &directory).await? {
+        match name::Contender::parse(&child) {
+            // All reads are on their way before the first is awaited.
+            Some(place) => places.push((
+                ContenderKind::from(place.kind),
+                place.sequence,
+                session.client.get_data(&format!("{directory}/{child}")),
+                child,
+            )),
+            None => inspection.foreign.push(child),
+        }
+    }
+    for (kind, sequence, read, name) in places {
+        match read.await {
             Ok((data, stat)) => inspection.contenders.push(Contender {
-                kind: place.kind.into(),
-                sequence: place.sequence,
+                name,
+                kind,
+                sequence,
                 czxid: stat.czxid,
                 session: stat.ephemeral_owner,
-                label: label::read(&data),
+                label: label::read(&data, label::MAX_BYTES),
                 age: age(stat.ctime),
-                name: child,
             }),
             // It has left meanwhile.
             Err(Error::NoNode) => {}
-            Err(error) => return Err(InspectError::failed(&node, error)),
+            Err(error) => return Err(InspectError::failed(&format!("{directory}/{name}"), error)),
         }
     }
-    inspection
-        .contenders
-        .sort_by_key(|it| (it.sequence, it.czxid));
-    inspection.broken = audit(session, path).await?;
+    let place = |it: &Contender| (it.sequence, it.czxid);
+    inspection.contenders.sort_by_key(place);
+    inspection.broken = audit::entries(session, &audit::of_lock(path)).await?;
+    inspection.rebased = audit::entries(session, audit::OF_BASE).await?;
     Ok(inspection)
 }
 
@@ -109,17 +119,12 @@ pub(crate) async fn break_lock(
     reason: &str,
 ) -> Result<Contender, InspectError> {
     let contender = find(session, path, czxid).await?;
-    let settings = &session.settings;
-    let folder = audit_folder(session, path);
-    let lasting = settings.create(CreateMode::Persistent);
-    let made = session.client.mkdir(&folder, &lasting).await;
-    made.map_err(|error| InspectError::failed(&folder, error))?;
-    let node = format!("{}/{}", settings.directory(path.as_str()), contender.name);
-    let entry = entry(&contender, &settings.owner, reason);
-    let entries = settings.create(CreateMode::PersistentSequential);
+    let directory = session.settings.directory(path.as_str());
+    let node = format!("{directory}/{}", contender.name);
+    let entry = Entry::new(session, &audit::of_lock(path), &removed(&contender), reason).await?;
     let mut both = session.client.new_multi_writer();
     both.add_delete(&node, None)
-        .and_then(|()| both.add_create(&format!("{folder}/"), entry.as_bytes(), &entries))
+        .and_then(|()| entry.add_to(&mut both))
         .map_err(|error| InspectError::failed(&node, error))?;
     match both.commit().await {
         Ok(_) => Ok(contender),
@@ -127,7 +132,7 @@ pub(crate) async fn break_lock(
             index: 0,
             source: Error::NoNode,
         }) => Err(not_there(path, czxid)),
-        Err(error) => Err(InspectError::failed(&node, error.into())),
+        Err(error) => Err(InspectError::failed(&node, Error::from(error))),
     }
 }
 
@@ -162,46 +167,22 @@ fn not_there(path: &LockPath, czxid: i64) -> InspectError {
     InspectError::NotThere { path, czxid }
 }
 
-fn entry(contender: &Contender, owner: &str, reason: &str) -> String {
+fn removed(contender: &Contender) -> String {
     let Contender {
         name,
         czxid,
         session,
         ..
     } = contender;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let seconds = now.unwrap_or_default().as_secs();
     let label = contender.label.as_deref().unwrap_or_default();
-    let reason = label::bounded(reason);
-    format!(
-        "at {seconds} s since 1970, {owner:?} removed {name:?} (czxid {czxid}, session {session:#x}, label {label:?}): {reason}"
-    )
+    format!("removed {name:?} (czxid {czxid}, session {session:#x}, label {label:?})")
 }
 
-async fn audit(session: &Session, path: &LockPath) -> Result<Vec<String>, InspectError> {
-    let folder = audit_folder(session, path);
-    let mut names = children(&session.client, &folder).await?;
-    names.sort_unstable();
-    let mut entries = Vec::new();
-    for name in &names[names.len().saturating_sub(AUDIT_SHOWN)..] {
-        let node = format!("{folder}/{name}");
-        match session.client.get_data(&node).await {
-            Ok((data, _)) => entries.push(String::from_utf8_lossy(&data).into_owned()),
-            Err(Error::NoNode) => {}
-            Err(error) => return Err(InspectError::failed(&node, error)),
-        }
-    }
-    Ok(entries)
-}
-
-/// One folder for each lock, of which nobody ever takes a lock below.
-fn audit_folder(session: &Session, path: &LockPath) -> String {
-    let escaped = path.as_str().replace('%', "%25").replace('/', "%2F");
-    format!("{}/fenced/audit/{escaped}", session.settings.root)
-}
-
-async fn children(client: &Client, directory: &str) -> Result<Vec<String>, InspectError> {
-    match client.list_children(directory).await {
+pub(crate) async fn children(
+    session: &Session,
+    directory: &str,
+) -> Result<Vec<String>, InspectError> {
+    match session.client.list_children(directory).await {
         Err(Error::NoNode) => Ok(Vec::new()),
         listed => listed.map_err(|error| InspectError::failed(directory, error)),
     }

@@ -18,6 +18,8 @@
 //! directory, since some names block Curator for good; [`inspect`](ZkLocks::inspect) shows them.
 
 mod address;
+mod audit;
+mod base;
 mod builder;
 mod contender;
 mod entry;
@@ -27,23 +29,33 @@ mod failure;
 mod heartbeat;
 mod holder;
 mod host;
+mod hosts;
 mod inspect;
 mod label;
 mod lines;
 mod locks;
+mod marks;
 mod name;
+mod node;
 mod nodelay;
 mod own_watch;
 mod parents;
+mod pause;
 mod pump;
 mod queue;
+mod reach;
+mod rebase;
 mod refusal;
 mod removal;
 mod session;
 mod settings;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use builder::{ZkAcl, ZkBuilder};
 pub use error::{InspectError, ZkError};
 pub use events::{SessionEvent, SessionEvents};
 pub use inspect::{Contender, ContenderKind, Inspection};
 pub use locks::ZkLocks;
+#[cfg(feature = "tls")]
+pub use tls::ZkTls;

@@ -1,20 +1,20 @@
+mod operator;
+
 use std::fmt;
-use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fenced_core::{Lease, LockError, LockPath, LockRequest, LockService, Mode, ServiceId};
-use tokio::sync::{oneshot, watch};
+use fenced_core::{Lease, LockError, LockRequest, LockService, Mode, ServiceId};
 use tokio::time::timeout_at;
-use zookeeper_client::Error;
 
-use crate::events::{Events, SessionEvent, SessionEvents};
-use crate::host::{Host, Shared, Status};
-use crate::lines::{LineKey, Place, Request};
-use crate::session::Session;
+use crate::contender::NAME_BYTES;
+use crate::events::{SessionEvent, SessionEvents};
+use crate::host::Shared;
+use crate::hosts::Hosts;
+use crate::lines::{Place, Request};
 use crate::settings::Settings;
-use crate::{Contender, InspectError, Inspection, ZkBuilder, ZkError, inspect};
+use crate::{ZkBuilder, ZkError};
 
 /// Locks that a ZooKeeper ensemble keeps.
 ///
@@ -49,8 +49,7 @@ pub struct ZkLocks {
 
 struct Inner {
     shared: Arc<Shared>,
-    /// More than one only where the watches of one session would be too many.
-    hosts: Mutex<Vec<Host>>,
+    hosts: Hosts,
 }
 
 impl ZkLocks {
@@ -69,29 +68,18 @@ impl ZkLocks {
     }
 
     pub(crate) async fn open(settings: Settings) -> Result<Self, ZkError> {
-        let shared = Arc::new(Shared {
-            settings: Arc::new(settings),
-            lines: Arc::default(),
-            events: Events::new(),
-            closing: watch::Sender::new(false),
-        });
-        let began = Instant::now();
-        let (opened, open) = oneshot::channel();
-        let host = Host::start(0, &shared, Some(opened));
-        let host = host.map_err(|error| unreachable(&shared.settings, began, error))?;
-        match open.await {
-            Ok(Ok(())) => Ok(Self {
-                inner: Arc::new(Inner {
-                    shared,
-                    hosts: Mutex::new(vec![host]),
-                }),
-            }),
-            Ok(Err(Error::AuthFailed)) => Err(ZkError::Credentials {
-                servers: shared.settings.address.servers.clone(),
-            }),
-            Ok(Err(error)) => Err(unreachable(&shared.settings, began, error)),
-            Err(gone) => Err(unreachable(&shared.settings, began, gone)),
-        }
+        let shared = Arc::new(Shared::new(settings));
+        let hosts = Hosts::open(Arc::clone(&shared)).await?;
+        let inner = Arc::new(Inner { shared, hosts });
+        Ok(Self { inner })
+    }
+
+    /// The session timeout that the server has granted: perhaps not the one that was asked for.
+    ///
+    /// A lease outlives the connection by nine tenths of it.
+    #[must_use]
+    pub fn session_timeout(&self) -> Duration {
+        self.inner.shared.granted_timeout()
     }
 
     /// The changes of the sessions from now on.
@@ -111,15 +99,7 @@ impl ZkLocks {
         let began = Instant::now();
         let shared = &self.inner.shared;
         shared.lines.close();
-        shared.closing.send_replace(true);
-        let farewells: Vec<_> = self.inner.hosts().iter().map(Host::farewell).collect();
-        let mut is_confirmed = true;
-        for mut farewell in farewells {
-            // A thread that says nothing has left nothing.
-            if let Ok(said) = farewell.wait_for(Option::is_some).await {
-                is_confirmed &= !matches!(*said, Some(Err(_)));
-            }
-        }
+        let is_confirmed = self.inner.hosts.close().await;
         shared.events.tell(SessionEvent::Closed);
         if is_confirmed {
             return Ok(());
@@ -127,96 +107,8 @@ impl ZkLocks {
         Err(ZkError::NotClosed {
             servers: shared.settings.address.servers.clone(),
             waited: began.elapsed(),
-            timeout: shared.settings.session_timeout,
+            timeout: self.session_timeout(),
         })
-    }
-
-    /// Looks at the queue of a lock, without standing in it.
-    ///
-    /// # Errors
-    /// [`InspectError::NoSession`] and [`InspectError::Failed`].
-    ///
-    /// # Cancel safety
-    /// Nothing is changed.
-    pub async fn inspect(&self, path: &LockPath) -> Result<Inspection, InspectError> {
-        let path = path.clone();
-        self.on_session(|session| async move { inspect::inspect(&session, &path).await })
-            .await
-    }
-
-    /// Removes a contender of a lock, be it ours or not: the very one that
-    /// the transaction [`czxid`](crate::Contender::czxid) created, and no other.
-    ///
-    /// For a holder that is dead although its session is not. If it lives, it learns that it has
-    /// lost the lock, and the resources refuse what it still sends. Who, when, which and why is
-    /// written below `<root>/fenced/audit` in the same transaction, and shown by
-    /// [`inspect`](Self::inspect).
-    ///
-    /// # Errors
-    /// [`InspectError::NotThere`], [`InspectError::NoSession`] and [`InspectError::Failed`].
-    ///
-    /// # Cancel safety
-    /// What was sent is done.
-    pub async fn break_lock(
-        &self,
-        path: &LockPath,
-        czxid: i64,
-        reason: &str,
-    ) -> Result<Contender, InspectError> {
-        let (path, reason) = (path.clone(), reason.to_owned());
-        self.on_session(|session| async move {
-            inspect::break_lock(&session, &path, czxid, &reason).await
-        })
-        .await
-    }
-
-    /// Asks a contender of a lock, be it ours or not, to give the lock back: the very one that the
-    /// transaction [`czxid`](crate::Contender::czxid) created.
-    ///
-    /// What it does then is up to it. Ours sees it by
-    /// [`revoke_requested`](fenced_core::FencedGuard::revoke_requested), a mutex of Curator's by
-    /// the listener that made it revocable; other recipes do not look. What asks takes the place
-    /// of the contender's label.
-    ///
-    /// # Errors
-    /// [`InspectError::NotThere`], [`InspectError::NoSession`] and [`InspectError::Failed`].
-    ///
-    /// # Cancel safety
-    /// What was sent is done.
-    pub async fn ask_to_release(
-        &self,
-        path: &LockPath,
-        czxid: i64,
-    ) -> Result<Contender, InspectError> {
-        let path = path.clone();
-        self.on_session(
-            |session| async move { inspect::ask_to_release(&session, &path, czxid).await },
-        )
-        .await
-    }
-
-    /// Runs a task on the thread of a session, within the connect timeout.
-    async fn on_session<T, F>(
-        &self,
-        task: impl FnOnce(Arc<Session>) -> F,
-    ) -> Result<T, InspectError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, InspectError>> + Send + 'static,
-    {
-        let status = self.inner.status(Some(0));
-        let session = status.and_then(|it| it.session());
-        let session = session.ok_or(InspectError::NoSession)?;
-        let (sender, answer) = oneshot::channel();
-        let task = task(Arc::clone(&session));
-        let limit = session.settings.connect_timeout;
-        session.spawn(async move {
-            let done = tokio::time::timeout(limit, task).await;
-            // Whoever asked may have gone.
-            let _ = sender.send(done.unwrap_or_else(|_| Err(InspectError::too_late())));
-        });
-        drop(session);
-        answer.await.unwrap_or(Err(InspectError::NoSession))
     }
 
     /// Stops granting, lets those who hold a lock finish within `grace`, then
@@ -236,26 +128,7 @@ impl ZkLocks {
     }
 }
 
-fn unreachable(
-    settings: &Settings,
-    began: Instant,
-    cause: impl Into<fenced_core::BoxError>,
-) -> ZkError {
-    ZkError::Unreachable {
-        servers: settings.address.servers.clone(),
-        waited: began.elapsed(),
-        cause: cause.into(),
-    }
-}
-
-/// How long the names of contenders are, about.
-const NAME_BYTES: usize = 60;
-
 impl Inner {
-    fn hosts(&self) -> MutexGuard<'_, Vec<Host>> {
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn stand(&self, request: &LockRequest<'_>) -> Result<Place, LockError> {
         let Shared {
             settings, lines, ..
@@ -271,40 +144,34 @@ impl Inner {
             // Its own node and its predecessor.
             2 * (directory + NAME_BYTES),
         );
-        let (place, new_on) =
-            stand.map_err(|refusal| refusal.into_error(request.path, request.budget.waited()))?;
+        let waited = || request.budget.waited();
+        let (place, new_on) = stand.map_err(|it| it.into_error(request.path, waited()))?;
         if let Some(host) = new_on {
-            self.serve(host, place.key().clone()).map_err(|error| {
-                LockError::unavailable(request.path, request.budget.waited(), error)
-            })?;
+            let served = self.hosts.serve(host, place.key().clone());
+            served.map_err(|error| LockError::unavailable(request.path, waited(), error))?;
         }
         Ok(place)
     }
 
-    fn serve(&self, host: usize, line: LineKey) -> std::io::Result<()> {
-        let mut hosts = self.hosts();
-        while hosts.len() <= host {
-            let index = hosts.len();
-            hosts.push(Host::start(index, &self.shared, None)?);
+    /// Until when an answer is awaited.
+    fn limit(&self, request: &LockRequest<'_>) -> Instant {
+        if request.budget.tries_once() {
+            let asking = self.shared.settings.connect_timeout;
+            return Instant::now() + asking.min(ZkBuilder::TRIES_ONCE_WITHIN);
         }
-        hosts[host].serve(line);
-        Ok(())
-    }
-
-    fn status(&self, host: Option<usize>) -> Option<Arc<Status>> {
-        self.hosts().get(host?).map(Host::status)
+        request.budget.deadline()
     }
 
     /// Why there was no answer in time.
     fn too_late(&self, request: &LockRequest<'_>, place: &Place) -> LockError {
         let waited = request.budget.waited();
-        let status = self.status(place.host());
+        let status = place.host().and_then(|host| self.hosts.status(host));
         let is_connected = status.as_ref().is_some_and(|it| it.is_connected());
         match place.queue() {
             Some(queue) if is_connected => LockError::timeout(request.path, waited, queue),
             _ => {
-                let cause = status.map_or_else(|| "no session".to_owned(), |it| it.trouble());
-                LockError::unavailable(request.path, waited, cause)
+                let trouble = status.map(|it| it.trouble()).unwrap_or_default();
+                LockError::unavailable(request.path, waited, trouble)
             }
         }
     }
@@ -314,11 +181,7 @@ impl Inner {
 impl LockService for ZkLocks {
     async fn acquire(&self, request: LockRequest<'_>) -> Result<Lease, LockError> {
         let mut place = self.inner.stand(&request)?;
-        let limit = if request.budget.tries_once() {
-            Instant::now() + self.inner.shared.settings.connect_timeout
-        } else {
-            request.budget.deadline()
-        };
+        let limit = self.inner.limit(&request);
         match timeout_at(limit.into(), place.answer()).await {
             Ok(Ok(Ok(lease))) => Ok(lease),
             Ok(Ok(Err(refusal))) => Err(refusal.into_error(request.path, request.budget.waited())),
@@ -327,8 +190,9 @@ impl LockService for ZkLocks {
         }
     }
 
+    /// The same for all services with the same servers and root.
     fn id(&self) -> ServiceId {
-        ServiceId::of(&*self.inner)
+        self.inner.shared.settings.id()
     }
 }
 

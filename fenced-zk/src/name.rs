@@ -136,6 +136,24 @@ mod tests {
         }
     }
 
+    /// A path that ends like a contender would put a lasting one into its parent's queue.
+    #[test]
+    fn no_lock_is_called_like_a_contender() {
+        let markers = Kind::ALL.map(Kind::marker);
+        for marker in markers
+            .into_iter()
+            .chain(["", "lock", "-", "__READ_", "lease-"])
+        {
+            for sign in ["", "-", "--"] {
+                for digits in 0..12 {
+                    let name = format!("x{marker}{sign}{}", &"012345678901"[..digits]);
+                    let path = fenced_core::LockPath::new(format!("/locks/{name}"));
+                    assert_eq!(path.is_err(), parsed(&name).is_some(), "{name}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn our_own_names_are_curators() {
         let id = Uuid::nil();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zookeeper_client::{Error, EventType, OneshotWatcher, Stat, WatchedEvent};
 
-use crate::entry::Node;
+use crate::node::Node;
 use crate::session::Session;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -27,8 +27,10 @@ pub(crate) async fn pump(
             SessionState::SyncConnected => {
                 // Maybe the state between two of these went by unseen.
                 suspect(session, events);
-                let ports = session.settings.address.ports();
-                session.spawn(nodelay::on_connections_to(ports));
+                if session.settings.nodelay {
+                    let ports = session.settings.address.ports();
+                    session.spawn(nodelay::on_connections_to(ports));
+                }
                 tokio::select! {
                     outcome = verify(session) => if let Err(reason) = outcome {
                         return reason;

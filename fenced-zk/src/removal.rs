@@ -6,9 +6,10 @@ use fenced_core::Released;
 use tokio::sync::oneshot;
 use zookeeper_client::Error;
 
-use crate::entry::{Node, Pause};
 use crate::failure::Failure;
+use crate::node::Node;
 use crate::own_watch::OwnWatch;
+use crate::pause::Pause;
 use crate::session::Session;
 
 /// Sends the delete at once, if there is a connection; the rest is done by a task of its own.

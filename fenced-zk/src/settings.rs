@@ -1,10 +1,13 @@
 use std::fmt;
 use std::time::Duration;
 
+use fenced_core::ServiceId;
 use zookeeper_client::{
-    Acl, Acls, AuthId, Client, Connector, CreateMode, CreateOptions, Permission,
+    Acl, Acls, AuthId, Client, Connector, CreateMode, CreateOptions, Error, Permission,
 };
 
+#[cfg(feature = "tls")]
+use crate::ZkTls;
 use crate::address::Address;
 use crate::{ZkAcl, label};
 
@@ -18,6 +21,10 @@ pub(crate) struct Settings {
     pub(crate) owner: String,
     pub(crate) credentials: Option<Credentials>,
     pub(crate) acl: Vec<Acl>,
+    /// Whether to look for the client's socket, and turn Nagle's algorithm off on it.
+    pub(crate) nodelay: bool,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<ZkTls>,
 }
 
 /// A user and a password, never shown.
@@ -33,6 +40,11 @@ impl Settings {
         format!("{}{path}", self.root)
     }
 
+    /// The node that keeps what is added to a transaction's id to make a token.
+    pub(crate) fn base_node(&self) -> String {
+        format!("{}/fenced/base", self.root)
+    }
+
     pub(crate) fn label(&self, request: Option<&str>) -> String {
         label::of(&self.owner, request)
     }
@@ -42,12 +54,34 @@ impl Settings {
         mode.with_acls(Acls::new(&self.acl))
     }
 
-    pub(crate) fn connector(&self) -> Connector {
+    /// Tries once to open a session.
+    pub(crate) async fn connect(&self) -> Result<Client, Error> {
+        let (connector, servers) = (self.connector(), &self.address.servers);
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            return connector
+                .with_tls(tls.options()?)
+                .secure_connect(servers)
+                .await;
+        }
+        connector.connect(servers).await
+    }
+
+    fn connector(&self) -> Connector {
         let connector = Client::connector().with_session_timeout(self.session_timeout);
         match &self.credentials {
             Some(it) => connector.with_auth(it.scheme, &it.secret),
             None => connector,
         }
+    }
+
+    /// Which set of locks this is.
+    pub(crate) fn id(&self) -> ServiceId {
+        ServiceId::named(&format!(
+            "zookeeper {}{}",
+            self.address.ensemble(),
+            self.root
+        ))
     }
 }
 

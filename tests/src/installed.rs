@@ -79,6 +79,11 @@ pub(crate) fn javac() -> io::Result<PathBuf> {
     jdk("javac")
 }
 
+/// The program that makes keys and certificates for it.
+pub(crate) fn keytool() -> io::Result<PathBuf> {
+    jdk("keytool")
+}
+
 fn jdk(program: &str) -> io::Result<PathBuf> {
     let homebrew = HOMEBREW.map(|prefix| Path::new(prefix).join("opt/openjdk/bin"));
     // macOS has programs of its own by these names that only ask for an installation.

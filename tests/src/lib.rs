@@ -5,6 +5,7 @@
 //! when that one is killed.
 
 pub mod background;
+mod certificate;
 mod ensemble;
 mod folder;
 pub mod foreground;
@@ -23,6 +24,7 @@ pub mod shared;
 mod times;
 mod zookeeper;
 
+pub use certificate::Certificate;
 pub use ensemble::Ensemble;
 pub use peer::Peer;
 pub use postgres::{Postgres, PostgresOptions};

@@ -50,6 +50,13 @@ impl ZooKeeper {
         self.socket().to_string()
     }
 
+    /// `host:port` for TLS, if the server was given a certificate.
+    #[must_use]
+    pub fn secure_address(&self) -> Option<String> {
+        let port = self.options.secure_port?;
+        Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)).to_string())
+    }
+
     /// Kills the server (SIGKILL); its data stays.
     ///
     /// # Errors

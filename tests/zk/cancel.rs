@@ -6,62 +6,68 @@ use fenced::section;
 use fenced_core::testing::cancel_after;
 use fenced_tests::ZooKeeper;
 
-use crate::setup::{Ground, PATIENCE, acquire, eventually, path};
+use crate::setup::{Ground, PATIENCE, acquire, eventually, path, watches};
 
+async fn own_server() -> (ZooKeeper, Ground) {
+    let server = tokio::task::spawn_blocking(ZooKeeper::start).await;
+    let server = server.unwrap().unwrap();
+    let ground = Ground::on(server.address()).await;
+    (server, ground)
+}
+
+/// The section waits at every point, so each is visited.
 #[tokio::test]
 async fn a_free_lock() {
-    let ground = Ground::shared().await;
+    let (server, ground) = own_server().await;
     let (locks, path) = (ground.locks().await, path("free"));
     let mut dropped = 0;
     loop {
         let section = section(&locks, &path).timeout(PATIENCE).run(async |_| {
             tokio::task::yield_now().await;
+            // Longer than a section does without a watch on its node.
+            tokio::time::sleep(Duration::from_millis(20)).await;
         });
         let ran = cancel_after(dropped, section).await;
         ground.queue_of(&path, 0).await;
+        eventually("no watch left", async || {
+            (watches(&server, &path) == 0).then_some(())
+        })
+        .await;
         match ran {
             Ok(ran) => break ran.unwrap(),
             Err(_) => dropped += 1,
         }
     }
     println!("dropped at {dropped} await points");
-    assert!(dropped >= 3);
+    assert!(dropped >= 4);
 }
 
-/// Dropped after a time, since a future that waits is not polled.
+/// Dropped after a time, since what the waiter waits for is done by its session, step by step.
 #[tokio::test]
 async fn a_contended_lock() {
-    let server = tokio::task::spawn_blocking(ZooKeeper::start).await;
-    let server = server.unwrap().unwrap();
-    let ground = Ground::on(server.address()).await;
+    let (server, ground) = own_server().await;
     let (holder, locks) = (ground.locks().await, ground.locks().await);
     let path = path("contended");
     let held = acquire(&holder, &path).await;
-    eventually("one watch of the holder", async || {
-        (watches(&server) == 1).then_some(())
-    })
-    .await;
+    let only = |count| {
+        let (server, path) = (&server, &path);
+        async move {
+            eventually(&format!("{count} watches"), async || {
+                (watches(server, path) == count).then_some(())
+            })
+            .await;
+        }
+    };
+    only(1).await;
     for step in 0..60_u32 {
         let acquire = section(&locks, &path).timeout(PATIENCE).enter();
         let limit = Duration::from_micros(100) * step;
         assert!(tokio::time::timeout(limit, acquire).await.is_err());
         ground.queue_of(&path, 1).await;
-        eventually("no watch left", async || {
-            (watches(&server) == 1).then_some(())
-        })
-        .await;
+        only(1).await;
     }
     held.release().await.unwrap();
-    eventually("no watch at all", async || {
-        (watches(&server) == 0).then_some(())
-    })
-    .await;
-}
-
-fn watches(server: &ZooKeeper) -> usize {
-    let summary = server.four_letter("wchs").unwrap();
-    let total = summary.rsplit(':').next().unwrap_or_default();
-    total.trim().parse().unwrap_or_else(|_| panic!("{summary}"))
+    only(0).await;
 }
 
 #[tokio::test]

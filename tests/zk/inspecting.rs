@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fenced::zookeeper::{ContenderKind, InspectError};
 use fenced::{LockError, LockRequest, LockService, LossReason};
+use fenced_tests::{Proxy, Way, shared};
 use zookeeper_client::{Acls, CreateMode, Error};
 
 use crate::setup::{Ground, acquire, path, soon};
@@ -84,6 +85,7 @@ async fn strangers_may_look_and_nothing_else() {
     admin.get_data(&node).await.unwrap();
     assert_eq!(admin.delete(&node, None).await, Err(Error::NoAuth));
     assert_eq!(admin.set_data(&node, b"", None).await, Err(Error::NoAuth));
+    assert_eq!(admin.delete(&directory, None).await, Err(Error::NoAuth));
     for parent in [&directory, &ground.root] {
         let child = format!("{parent}/x-lock-0000000000");
         let added = admin.create(&child, b"", &options).await;
@@ -92,8 +94,65 @@ async fn strangers_may_look_and_nothing_else() {
     let stranger = ground.locks().await;
     let request = LockRequest::new(&path, Duration::from_secs(20));
     let refused = stranger.acquire(request).await;
+    let error = refused.expect_err("the lock is somebody else's");
+    assert!(matches!(error, LockError::Refused { .. }), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("check the user and the password"),
+        "{error}"
+    );
+    let wrong = ground.builder().digest("shop", "guessed");
+    let wrong = wrong.connect(&ground.server).await.unwrap();
+    let request = LockRequest::new(&path, Duration::from_secs(20));
+    let refused = wrong.acquire(request).await;
     assert!(matches!(refused, Err(LockError::Refused { .. })));
     let (next, released) = tokio::join!(acquire(&twin, &path), held.release());
     released.unwrap();
     next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn hostile_entries_are_cut_and_cleaned() {
+    let ground = Ground::shared().await;
+    let (locks, path) = (ground.locks().await, path("audited"));
+    let held = acquire(&locks, &path).await;
+    let czxid = held.token().get();
+    locks
+        .break_lock(&path, czxid, &"x".repeat(5_000))
+        .await
+        .unwrap();
+    let folder = format!("{}/fenced/audit/%2Flocks%2Faudited", ground.root);
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let hostile = format!("\u{1b}[2J\u{202e}{}", "y\n".repeat(100_000));
+    let node = format!("{folder}/9999999999");
+    ground
+        .admin
+        .create(&node, hostile.as_bytes(), &options)
+        .await
+        .unwrap();
+    let [own, hostile] = &locks.inspect(&path).await.unwrap().broken[..] else {
+        panic!("two entries");
+    };
+    assert!(
+        own.contains(&czxid.to_string()) && own.len() < 2_048,
+        "{own}"
+    );
+    assert_eq!(hostile.len(), 2_048);
+    assert!(hostile.starts_with("[2Jyyy"), "{hostile}");
+}
+
+#[tokio::test]
+async fn an_operator_who_gets_no_answer_is_told_about_what() {
+    let ground = Ground::shared().await;
+    let proxy = Proxy::zookeeper(shared::zookeeper_address()).unwrap();
+    let builder = ground.builder().connect_timeout(Duration::from_millis(500));
+    let locks = builder.connect(&proxy.address()).await.unwrap();
+    proxy.silence(Way::ToClient);
+    let error = locks.inspect(&path("silent")).await.unwrap_err();
+    assert!(matches!(error, InspectError::Failed { .. }), "{error}");
+    for part in ["/locks/silent", "500.0ms"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    assert!(std::error::Error::source(&error).is_some());
 }

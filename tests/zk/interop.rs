@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fenced::{LockError, LockRequest, LockService};
+use fenced_tests::{Proxy, Request, shared};
 use zookeeper_client::{Acls, CreateMode};
 
 use crate::setup::{Ground, acquire, eventually, path, soon};
@@ -99,4 +100,28 @@ async fn used_up_sequence_numbers_admit_nobody() {
         (ground.queue(&path).await.len() == 1).then_some(())
     })
     .await;
+}
+
+/// Names are a peer's to choose, and the watched ones are what a session can bear only so much of.
+#[tokio::test]
+async fn an_overlong_name_is_awaited_without_a_watch() {
+    let ground = Ground::shared().await;
+    let proxy = Proxy::zookeeper(shared::zookeeper_address()).unwrap();
+    let (locks, path) = (ground.locks_at(&proxy.address()).await, path("overlong"));
+    acquire(&locks, &path).await.release().await.unwrap();
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let name = format!("{}-lock-0000000000", "x".repeat(5_000));
+    let node = format!("{}/{name}", ground.directory(&path));
+    ground.admin.create(&node, b"peer", &options).await.unwrap();
+    let waiting = acquire(&locks, &path);
+    let freeing = async {
+        proxy
+            .wait_for(|traffic| traffic.matching(|it| it.path.as_ref() == Some(&node)) > 0)
+            .await;
+        ground.admin.delete(&node, None).await.unwrap();
+    };
+    let (lease, ()) = tokio::join!(waiting, freeing);
+    let is_watched = |it: &Request| it.watch && it.path.as_ref() == Some(&node);
+    assert_eq!(proxy.traffic().matching(is_watched), 0);
+    lease.release().await.unwrap();
 }

@@ -2,12 +2,19 @@
 
 mod cancel;
 mod conformance;
+mod connecting;
+mod ensemble;
 mod faults;
 mod inspecting;
 mod interop;
 mod operations;
+mod processes;
 mod queue;
+mod rebase;
 mod servers;
 mod sessions;
 mod setup;
+mod soak;
+#[cfg(feature = "tls")]
+mod tls;
 mod wire;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fenced::zookeeper::{ZkError, ZkLocks};
 use fenced::{LockError, LockRequest, LockService, LossReason};
-use fenced_tests::ZooKeeper;
+use fenced_tests::{Proxy, Way, ZooKeeper, shared};
 
 use crate::setup::{Ground, PATIENCE, acquire, path, soon};
 
@@ -13,27 +13,6 @@ async fn own_server() -> (ZooKeeper, Ground) {
     let server = server.unwrap().unwrap();
     let ground = Ground::on(server.address()).await;
     (server, ground)
-}
-
-#[tokio::test]
-async fn nobody_there() {
-    let started = Instant::now();
-    let builder = ZkLocks::builder().connect_timeout(Duration::from_millis(500));
-    let error = builder.connect("127.0.0.1:1").await.unwrap_err();
-    assert!(matches!(error, ZkError::Unreachable { .. }), "{error}");
-    assert!(error.to_string().contains("127.0.0.1:1"), "{error}");
-    assert!(started.elapsed() < Duration::from_secs(2));
-}
-
-#[tokio::test]
-async fn a_server_that_says_nothing() {
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let started = Instant::now();
-    let builder = ZkLocks::builder().connect_timeout(Duration::from_millis(500));
-    let address = silent.local_addr().unwrap().to_string();
-    let error = builder.connect(&address).await.unwrap_err();
-    assert!(matches!(error, ZkError::Unreachable { .. }), "{error}");
-    assert!(started.elapsed() < Duration::from_secs(2));
 }
 
 #[tokio::test]
@@ -157,6 +136,26 @@ fn a_blocked_runtime_hides_no_loss_and_stops_no_heartbeat() {
         std::thread::sleep(Duration::from_secs(6));
         assert_eq!(lease.loss(), None);
         lease.release().await.unwrap();
+    });
+}
+
+#[test]
+fn a_loss_behind_a_blocked_runtime_is_known_at_the_next_look() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let ground = Ground::shared().await;
+        let proxy = Proxy::zookeeper(shared::zookeeper_address()).unwrap();
+        let builder = ground.builder().session_timeout(Duration::from_secs(2));
+        let locks = builder.connect(&proxy.address()).await.unwrap();
+        let lease = acquire(&locks, &path("blocked-loss")).await;
+        proxy.silence(Way::ToServer);
+        std::thread::sleep(Duration::from_secs(4));
+        let loss = lease.loss().map(|loss| loss.reason);
+        assert_eq!(loss, Some(LossReason::DeadlinePassed));
+        proxy.restore(Way::ToServer);
     });
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fenced::zookeeper::{ZkBuilder, ZkLocks};
 use fenced::{Lease, LockPath, LockRequest, LockService};
-use fenced_tests::shared;
+use fenced_tests::{ZooKeeper, shared};
 use zookeeper_client::{Client, Error};
 
 /// Longer than anything here takes on a busy machine.
@@ -87,6 +87,21 @@ impl Ground {
         let node = format!("{}/{name}", self.directory(path));
         self.admin.delete(&node, None).await.expect("a delete");
     }
+}
+
+/// How many watches the server keeps at the nodes of a lock.
+pub(crate) fn watches(server: &ZooKeeper, path: &LockPath) -> usize {
+    let by_path = server.four_letter("wchp").expect("the server answers");
+    let mut is_ours = false;
+    let mut count = 0;
+    for line in by_path.lines() {
+        if line.starts_with('/') {
+            is_ours = line.contains(path.as_str());
+        } else {
+            count += usize::from(is_ours && line.trim().starts_with("0x"));
+        }
+    }
+    count
 }
 
 pub(crate) fn path(name: &str) -> LockPath {

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::ZooKeeper;
-use crate::{folder, ports};
+use crate::{Certificate, folder, ports};
 
 /// How a server is to be started.
 #[derive(Debug, Clone)]
@@ -14,6 +14,7 @@ pub struct ZooKeeperOptions {
     pub(super) settings: Vec<(String, String)>,
     pub(super) properties: Vec<(String, String)>,
     pub(super) member: Option<usize>,
+    pub(super) secure_port: Option<u16>,
 }
 
 impl Default for ZooKeeperOptions {
@@ -23,6 +24,7 @@ impl Default for ZooKeeperOptions {
             settings: Vec::new(),
             properties: Vec::new(),
             member: None,
+            secure_port: None,
         }
         .setting("admin.enableServer", "false")
         .setting("4lw.commands.whitelist", "*")
@@ -58,6 +60,26 @@ impl ZooKeeperOptions {
     pub fn property(mut self, name: &str, value: &str) -> Self {
         self.properties.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// Serves TLS with this certificate too, at [`ZooKeeper::secure_address`].
+    ///
+    /// # Errors
+    /// When no port is free.
+    pub fn secure(mut self, certificate: &Certificate) -> io::Result<Self> {
+        let port = ports::free()?;
+        self.secure_port = Some(port);
+        let store = certificate.store().display().to_string();
+        Ok(self
+            .setting("secureClientPort", &port.to_string())
+            .setting("secureClientPortAddress", "127.0.0.1")
+            .setting("ssl.clientAuth", "none")
+            .setting("ssl.keyStore.location", &store)
+            .setting("ssl.keyStore.password", Certificate::PASSWORD)
+            .property(
+                "zookeeper.serverCnxnFactory",
+                "org.apache.zookeeper.server.NettyServerCnxnFactory",
+            ))
     }
 
     /// The server's number in its ensemble.
