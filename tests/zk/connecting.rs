@@ -62,7 +62,7 @@ async fn a_server_that_is_none() {
 #[tokio::test]
 async fn the_timeout_that_the_server_grants_is_told() {
     let ground = Ground::shared().await;
-    let builder = ground.builder().session_timeout(Duration::from_secs(3_600));
+    let builder = ground.builder().session_timeout(Duration::from_hours(1));
     let locks = builder.connect(&ground.server).await.unwrap();
     assert_eq!(locks.session_timeout(), Duration::from_mins(1));
     let builder = ground.builder().session_timeout(Duration::from_secs(7));

@@ -23,7 +23,7 @@ async fn main() -> Result<(), Failure> {
     let path = LockPath::new(path.as_str())?;
     loop {
         println!("waiting");
-        let patience = Duration::from_secs(300);
+        let patience = Duration::from_mins(5);
         let held = section(&locks, &path).timeout(patience).run(hold).await;
         match held {
             Err(LockError::Lost(loss)) => println!("lost {:?}", loss.reason),

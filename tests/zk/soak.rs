@@ -56,7 +56,7 @@ async fn a_thousand_waiters_across_a_restart() {
     let mut server = server.unwrap().unwrap();
     let ground = Ground::on(server.address()).await;
     let proxy = Proxy::zookeeper(server.address()).unwrap();
-    let builder = || ground.builder().session_timeout(Duration::from_secs(60));
+    let builder = || ground.builder().session_timeout(Duration::from_mins(1));
     let holder = builder().connect(&ground.server).await.unwrap();
     let paths: Vec<LockPath> = (0..PATHS).map(|index| path(&index.to_string())).collect();
     let mut held = Vec::new();
@@ -117,7 +117,7 @@ async fn parents_that_vanish_every_millisecond() {
     let server = tokio::task::spawn_blocking(|| options.start()).await;
     let server = server.unwrap().unwrap();
     let ground = Ground::on(server.address()).await;
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     let sections = Arc::new(AtomicUsize::new(0));
     let mut workers = JoinSet::new();
     for worker in 0..4 {
