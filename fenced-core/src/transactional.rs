@@ -24,7 +24,8 @@ use crate::{Answer, Fence, FencingSink, Outcome, Request, SinkError};
 /// ```
 #[async_trait]
 pub trait TransactionalSink: FencingSink<Answer = Answer> {
-    /// What holds the fence. Dropping it gives the fence up, and the request stays unanswered.
+    /// What holds the fence. Dropping it gives the fence up, and the request stays unanswered; what
+    /// was done in it is undone if the sink can.
     type Transaction: Send + Sync + 'static;
 
     /// Compares, and raises the fence unless it was [claimed](Fence::claimed) before; then looks
@@ -54,6 +55,11 @@ pub trait TransactionalSink: FencingSink<Answer = Answer> {
         transaction: Self::Transaction,
         answer: Answer,
     ) -> Result<Outcome<Answer>, SinkError>;
+
+    /// Ends a transaction in which nothing was done, and gives the fence up.
+    fn give_up(&self, transaction: Self::Transaction) {
+        drop(transaction);
+    }
 
     /// Whether dropping a transaction undoes what was done in it.
     fn undoes(&self) -> bool {

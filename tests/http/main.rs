@@ -2,9 +2,11 @@
 
 mod conformance;
 mod counters;
+mod durable;
 mod fuzz;
 mod gateway;
 mod lost;
+mod poisoning;
 mod shop;
 mod statuses;
 mod strangers;

@@ -90,7 +90,6 @@ impl GateBuilder {
     fn gate(self, mut ledger: Ledger, store: Option<Box<dyn GateStore>>) -> Gate {
         let floor = self.floor.map_or(0, FencingToken::get);
         ledger.floor = ledger.floor.max(floor);
-        ledger.requests.known_from = ledger.requests.known_from.max(floor);
         Gate::new(ledger, store, self.bounds)
     }
 }

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use fenced_core::BoxError;
@@ -26,7 +26,8 @@ const BATCH: usize = 256;
 /// is `NAME.lock`, so that a second process is refused, and for a moment `NAME.new`.
 pub struct FileStore {
     path: PathBuf,
-    jobs: Sender<Job>,
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Why a [`FileStore`] cannot be used.
@@ -97,14 +98,17 @@ impl FileStore {
             }
         };
         let thread = thread::Builder::new().name("fenced-gate".to_owned());
-        thread.spawn(run).map_err(|source| FileStoreError::Io {
+        let thread = thread.spawn(run).map_err(|source| FileStoreError::Io {
             path: path.clone(),
             source,
         })?;
-        match answer.await {
-            Ok(opened) => opened.map(|()| Self { path, jobs }),
-            Err(_) => Err(FileStoreError::Failed { path }),
-        }
+        let opened = answer.await;
+        opened.unwrap_or_else(|_| Err(FileStoreError::Failed { path: path.clone() }))?;
+        Ok(Self {
+            path,
+            jobs: Some(jobs),
+            thread: Some(thread),
+        })
     }
 
     async fn ask<T>(
@@ -113,7 +117,7 @@ impl FileStore {
     ) -> Result<T, BoxError> {
         let (done, answer) = oneshot::channel();
         // A thread that is gone drops the job, and its sender.
-        let _ = self.jobs.send(job(done));
+        let _ = self.jobs.as_ref().map(|jobs| jobs.send(job(done)));
         match answer.await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(FileStoreError::Failed {
@@ -184,6 +188,15 @@ fn lock(path: &Path) -> Result<File, FileStoreError> {
             path: path.to_owned(),
         }),
         Err(error) => Err(fail(error.into())),
+    }
+}
+
+impl Drop for FileStore {
+    /// Waits for what is being written, so that the file is free afterwards.
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        // Its panic was printed when it happened.
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 

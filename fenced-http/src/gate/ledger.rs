@@ -20,7 +20,7 @@ pub(crate) struct Requests {
     by_id: HashMap<String, Applied>,
     bytes: usize,
     /// The smallest token of which all are known.
-    pub(crate) known_from: i64,
+    known_from: i64,
     oldest: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Ledger {
             }
             GateEntry::Expired { before } => self.requests.expire(before),
             GateEntry::Forgotten { below } => {
-                self.requests.known_from = self.requests.known_from.max(below.get());
+                self.requests.knows_only_from(below.get());
             }
             GateEntry::Reset {
                 ref resource,
@@ -115,16 +115,29 @@ impl Requests {
         }
     }
 
+    /// Whether a request under this token that is not here was never applied.
+    pub(crate) fn knows_all_of(&self, token: FencingToken) -> bool {
+        token.get() >= self.known_from
+    }
+
+    /// A request under this token may have been applied without being here.
+    pub(crate) fn doubt(&mut self, token: FencingToken) {
+        self.knows_only_from(token.get().saturating_add(1));
+    }
+
+    pub(crate) fn knows_only_from(&mut self, token: i64) {
+        self.known_from = self.known_from.max(token);
+    }
+
     pub(crate) fn collect(&mut self, floor: FencingToken) -> u64 {
-        self.known_from = self.known_from.max(floor.get());
+        self.knows_only_from(floor.get());
         self.retain(|applied| applied.token >= floor)
     }
 
     pub(crate) fn expire(&mut self, before: u64) {
         let expired = self.by_id.values().filter(|applied| applied.at < before);
-        let newest = expired.map(|applied| applied.token.get()).max();
-        if let Some(newest) = newest {
-            self.known_from = self.known_from.max(newest.saturating_add(1));
+        if let Some(newest) = expired.map(|applied| applied.token).max() {
+            self.doubt(newest);
         }
         self.retain(|applied| applied.at >= before);
     }

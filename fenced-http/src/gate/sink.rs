@@ -13,6 +13,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use crate::gate::bounds::{Bounds, Full, now};
 use crate::gate::entry::Applied;
 use crate::gate::ledger::Ledger;
+use crate::gate::permit::GatePermit;
 use crate::gate::seen::{Seen, Standing};
 use crate::gate::state::State;
 use crate::in_flight::{InFlight, Ticket};
@@ -24,8 +25,9 @@ use crate::{Effect, GateBuilder, GateEntry, GateStore, resource};
 /// Requests of one holder run side by side. A newer holder waits until those that are under way
 /// have ended, raises the fence, and is then the only one. What has begun is carried out: the
 /// effect is not undone when its answer gets lost, and the request is kept once it is done. A
-/// process that dies in between has done it without knowing; let the effect be one that may be
-/// repeated.
+/// process that dies in between has done it without knowing, and so has an effect that fails half
+/// way; [`outcome`](FencingSink::outcome) is then `Unknown` for good. Let the effect be one that may
+/// be repeated.
 ///
 /// All requests must pass this one gate: run the service once, or shard the resources.
 ///
@@ -48,22 +50,6 @@ pub(crate) struct Shared {
     store: Option<Box<dyn GateStore>>,
     state: Mutex<State>,
     in_flight: InFlight,
-}
-
-/// What holds a fence of a [`Gate`].
-#[must_use = "a permit that is dropped gives the fence up"]
-pub struct GatePermit {
-    seen: OwnedRwLockReadGuard<Seen>,
-    fence: Fence,
-    request: Option<(Request, Ticket)>,
-}
-
-impl GatePermit {
-    /// The fence.
-    #[must_use]
-    pub fn fence(&self) -> &Fence {
-        &self.fence
-    }
 }
 
 impl Gate {
@@ -221,9 +207,16 @@ impl FencingSink for Gate {
     ) -> Result<Outcome<Answer>, SinkError> {
         let (gate, fence, request) = (self.clone(), fence.clone(), request.clone());
         let done = tokio::spawn(async move {
-            match gate.open(&fence, Some(&request)).await? {
-                Opened::Replayed(answer) => Ok(Outcome::Replayed(answer)),
-                Opened::Fresh(permit) => gate.commit(permit, write.take().await?).await,
+            let permit = match gate.open(&fence, Some(&request)).await? {
+                Opened::Replayed(answer) => return Ok(Outcome::Replayed(answer)),
+                Opened::Fresh(permit) => permit,
+            };
+            match write.take().await {
+                Ok(answer) => gate.commit(permit, answer).await,
+                Err(error) => {
+                    gate.give_up(permit);
+                    Err(error)
+                }
             }
         });
         done.await.map_err(SinkError::backend)?
@@ -246,7 +239,7 @@ impl FencingSink for Gate {
             return Ok(Fate::Unknown);
         };
         let state = self.state();
-        let is_known = sent.token.get() >= state.requests.known_from;
+        let is_known = state.requests.knows_all_of(sent.token);
         Ok(match state.applied(request)? {
             Some(answer) => Fate::Applied(answer),
             None if is_known && seen.has_passed(sent) => Fate::Absent,
@@ -277,12 +270,8 @@ impl TransactionalSink for Gate {
                 Err(answer) => return Ok(Opened::Replayed(answer)),
             },
         };
-        let fence = fence.clone();
-        Ok(Opened::Fresh(GatePermit {
-            seen,
-            fence,
-            request,
-        }))
+        let permit = GatePermit::new(self.clone(), seen, fence.clone(), request);
+        Ok(Opened::Fresh(permit))
     }
 
     async fn commit(
@@ -290,11 +279,11 @@ impl TransactionalSink for Gate {
         permit: GatePermit,
         answer: Answer,
     ) -> Result<Outcome<Answer>, SinkError> {
-        if let Some((request, _)) = &permit.request {
+        if let Some(request) = permit.request() {
             let applied = Applied {
                 id: request.id().to_owned(),
                 digest: *request.digest()?,
-                token: permit.fence.token,
+                token: permit.fence().token,
                 at: now(),
                 answer: answer.clone(),
             };
@@ -303,8 +292,12 @@ impl TransactionalSink for Gate {
                 request.ambiguous()
             })?;
         }
-        drop(permit);
+        permit.settle();
         Ok(Outcome::Applied(answer))
+    }
+
+    fn give_up(&self, permit: GatePermit) {
+        permit.settle();
     }
 
     fn undoes(&self) -> bool {
@@ -317,15 +310,6 @@ impl fmt::Debug for Gate {
         f.debug_struct("Gate")
             .field("bounds", &self.shared.bounds)
             .field("is_durable", &self.shared.store.is_some())
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for GatePermit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GatePermit")
-            .field("fence", &self.fence)
-            .field("seen", &*self.seen)
             .finish_non_exhaustive()
     }
 }

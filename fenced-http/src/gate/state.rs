@@ -27,10 +27,15 @@ pub(crate) struct State {
 const FIRST: i64 = 1 << 52;
 
 impl State {
-    pub(crate) fn of(ledger: Ledger) -> Self {
+    pub(crate) fn of(mut ledger: Ledger) -> Self {
         let newest = ledger.fences.values().map(|seen| seen.newest());
+        let newest = newest.max().unwrap_or(0).max(ledger.floor);
+        if newest > 0 {
+            // What was under way when the last process died may have had its effect.
+            ledger.requests.knows_only_from(newest.saturating_add(1));
+        }
         Self {
-            newest: newest.max().unwrap_or(0).max(ledger.floor),
+            newest,
             floor: ledger.floor,
             requests: ledger.requests,
             resources: ledger

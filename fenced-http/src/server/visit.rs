@@ -158,10 +158,12 @@ impl<S: TransactionalSink + 'static> Visit<S> {
                 Ok(Some(replayed)) => return replayed,
                 Err(error) => return Problem::of(&error, &self.fence).response(),
             }
+        } else if self.shared.sink.undoes() || parts.status.is_client_error() {
+            self.shared.sink.give_up(transaction);
+            Some("refused")
         } else {
             drop(transaction);
-            let is_refusal = self.shared.sink.undoes() || parts.status.is_client_error();
-            is_refusal.then_some("refused")
+            None
         };
         let outcome = outcome.map(HeaderValue::from_static);
         parts
