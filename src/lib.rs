@@ -39,7 +39,7 @@
 //! | locks kept by ZooKeeper | `ZkLocks` | `zookeeper` |
 //! | locks in a file, for the processes of one machine | `SqliteLocks` | `sqlite` (default) |
 //! | locks in memory, for tests | [`MemoryLocks`] | |
-//! | writes to PostgreSQL | `PgSink` | `postgres` |
+//! | writes to PostgreSQL | `PgSink` | `postgres`, `sqlx` |
 //! | writes to Redis | `RedisSink` | `redis` |
 //! | writes to a SQLite file | `SqliteSink` | `sqlite` (default) |
 //! | writes to services of yours over HTTP | `HttpSink` | `http` |
@@ -72,6 +72,8 @@ pub mod prelude {
     #[cfg(feature = "http")]
     pub use fenced_http::{HttpSink, HttpWrite};
     pub use fenced_macros::{LockSegment, fenced};
+    #[cfg(feature = "sqlx")]
+    pub use fenced_postgres::sqlx::SqlxFenced;
     #[cfg(feature = "postgres")]
     pub use fenced_postgres::{Begin, PgFenced, PgSink, PgTx};
     #[cfg(feature = "redis")]

@@ -9,10 +9,11 @@ use crate::tx::PgTx;
 use crate::{PgSink, refusal};
 
 /// How long it may take to find out who holds up a fence.
-const LIMIT: Duration = Duration::from_secs(1);
+pub(crate) const LIMIT: Duration = Duration::from_secs(1);
 /// How long the probe waits for the fence, in milliseconds.
-const WAIT: &str = "500";
-const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+pub(crate) const WAIT: &str = "250";
+pub(crate) const BLOCKING: &str = "SELECT DISTINCT unnest(pg_blocking_pids($1))";
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Adds to [`SinkError::Busy`] whom the server names.
 pub(crate) async fn named<T>(
@@ -25,8 +26,12 @@ pub(crate) async fn named<T>(
     };
     let found = tokio::time::timeout(LIMIT, find(sink, fence)).await;
     let pids = found.ok().and_then(Result::ok).unwrap_or_default();
+    Err(busy(resource, pids))
+}
+
+pub(crate) fn busy(resource: String, pids: Vec<u32>) -> SinkError {
     tracing::warn!(resource, ?pids, "an open transaction holds up the fence");
-    Err(SinkError::Busy { resource, pids })
+    SinkError::Busy { resource, pids }
 }
 
 /// The server names blockers only while somebody is blocked, so one connection waits once more,
@@ -47,14 +52,15 @@ async fn find(sink: &PgSink, fence: &Fence) -> Result<Vec<u32>, SinkError> {
         }
         let pids = blocking(&looking, pid).await.map_err(refusal::failed)?;
         if !pids.is_empty() {
+            // The next one would find it in its way.
+            drop(wait.await);
             return Ok(pids);
         }
     }
 }
 
 async fn blocking(client: &tokio_postgres::Client, pid: i32) -> Result<Vec<u32>, Error> {
-    let blockers = "SELECT DISTINCT unnest(pg_blocking_pids($1))";
-    let rows = client.query_typed(blockers, &[(&pid, Type::INT4)]).await?;
+    let rows = client.query_typed(BLOCKING, &[(&pid, Type::INT4)]).await?;
     let pids = rows.iter().map(|row| row.get::<_, i32>(0));
     Ok(pids.filter_map(|pid| u32::try_from(pid).ok()).collect())
 }

@@ -11,7 +11,7 @@ pub(crate) const RECORD: &str = "INSERT INTO fenced.request (id, resource, token
     VALUES ($1, fenced.held($2), $3, $4, $5)";
 
 pub(crate) const HELD: &str = "SELECT fenced.held($1)";
-const STORED: &str = "SELECT digest, answer FROM fenced.request WHERE id = $1";
+pub(crate) const STORED: &str = "SELECT digest, answer FROM fenced.request WHERE id = $1";
 
 /// The request's row and COMMIT, in one round trip.
 ///
@@ -96,8 +96,7 @@ async fn stored(tx: &PgTx, request: &Request) -> Result<Outcome<Answer>, SinkErr
     let select = tx.prepare_cached(STORED).await.map_err(refusal::failed)?;
     let row = tx.query_opt(&select, &[&request.id()]).await;
     let Some(row) = row.map_err(refusal::failed)? else {
-        let gone = "a twin of the request was committed, and collected since";
-        return Err(SinkError::Retry(gone.into()));
+        return Err(refusal::collected_twin());
     };
     if row.get::<_, &[u8]>(0) != request.digest()? {
         return Err(request.mismatch());

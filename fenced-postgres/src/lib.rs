@@ -64,7 +64,10 @@ mod refusal;
 mod schema;
 mod section;
 mod sink;
+#[cfg(feature = "sqlx")]
+pub mod sqlx;
 mod statements;
+mod told;
 mod transactional;
 mod tx;
 mod value;

@@ -7,8 +7,9 @@ use crate::open::{check, is_shared};
 use crate::refusal;
 
 /// The bound on its wait is set before it is called.
-const CLAIM: &str = "SELECT fenced.claim($1, $2, $3, $4) FROM set_config('lock_timeout', $5, true)";
-const ENTER: &str = "SELECT fenced.enter_own($1, $2, $3, $4, $5, $6, $7)";
+pub(crate) const CLAIM: &str =
+    "SELECT fenced.claim($1, $2, $3, $4) FROM set_config('lock_timeout', $5, true)";
+pub(crate) const ENTER: &str = "SELECT fenced.enter_own($1, $2, $3, $4, $5, $6, $7)";
 
 /// Raises the fence on a connection of yours, as [`FencingSink::claim`] does on one of the pool.
 ///

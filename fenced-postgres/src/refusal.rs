@@ -1,8 +1,6 @@
-use std::error::Error as _;
-
 use fenced_core::{BoxError, Fence, FencingToken, SinkError};
-use tokio_postgres::Error;
-use tokio_postgres::error::{DbError, Severity, SqlState};
+
+use crate::told::{Said, Told};
 
 /// What a transaction did wrong, so that nothing of it was committed.
 #[derive(Debug, thiserror::Error)]
@@ -23,25 +21,13 @@ pub(crate) enum Misuse {
     #[error(
         "the schema `fenced` is missing or old: call `fenced_postgres::migrate` at start, and grant its use to the service's role"
     )]
-    Schema(#[source] Error),
+    Schema(#[source] BoxError),
 }
 
 /// Nothing was sent.
 #[derive(Debug, thiserror::Error)]
 #[error("no connection of the pool was free within {0:?}: enlarge the pool, or wait longer")]
 pub(crate) struct NoConnection(pub(crate) std::time::Duration);
-
-/// An error of the client, which alone says no more than "db error".
-#[derive(Debug, thiserror::Error)]
-#[error("{}", text(.0))]
-pub(crate) struct Failure(#[source] pub(crate) Error);
-
-fn text(error: &Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
-}
 
 impl From<Misuse> for SinkError {
     fn from(misuse: Misuse) -> Self {
@@ -52,26 +38,24 @@ impl From<Misuse> for SinkError {
 /// What an error of the server means to a writer under `fence`.
 ///
 /// Only codes and structured fields count; texts may hold what a user typed.
-pub(crate) fn refused(error: Error, fence: &Fence) -> SinkError {
+pub(crate) fn refused(error: impl Told, fence: &Fence) -> SinkError {
     let resource = fence.resource.clone();
-    let Some(db) = error.as_db_error() else {
-        return unfenced(error, resource);
+    let (code, current) = match error.said() {
+        Some(said) => (said.code.to_owned(), said.newest()),
+        None => return unfenced(error, resource),
     };
-    match db.code().code() {
-        "ZF001" => match current(db) {
-            Some(current) => SinkError::Stale {
-                mine: fence.token,
-                current,
-            },
-            None => backend(Failure(error)),
-        },
-        "ZF002" => SinkError::NotClaimed { resource },
-        "ZF003" => SinkError::Implausible {
+    match (code.as_str(), current) {
+        ("ZF001", Some(current)) => SinkError::Stale {
             mine: fence.token,
-            current: current(db),
+            current,
         },
-        "ZF004" => Misuse::Unfenced { resource }.into(),
-        _ if is_schema(&error) => Misuse::Schema(error).into(),
+        ("ZF002", _) => SinkError::NotClaimed { resource },
+        ("ZF003", current) => SinkError::Implausible {
+            mine: fence.token,
+            current,
+        },
+        ("ZF004", _) => Misuse::Unfenced { resource }.into(),
+        _ if is_schema(&error) => Misuse::Schema(error.into_cause()).into(),
         _ => unfenced(error, resource),
     }
 }
@@ -91,78 +75,94 @@ pub(crate) fn refused(error: Error, fence: &Fence) -> SinkError {
 /// }
 /// ```
 #[must_use]
-pub fn sink_error(error: Error) -> SinkError {
-    let table = error.as_db_error().and_then(DbError::table);
+pub fn sink_error(error: tokio_postgres::Error) -> SinkError {
+    of_statement(error)
+}
+
+pub(crate) fn of_statement(error: impl Told) -> SinkError {
+    let table = error.said().and_then(|said| said.table);
     let resource = table.unwrap_or("a row or table").to_owned();
     unfenced(error, resource)
 }
 
-fn unfenced(error: Error, resource: String) -> SinkError {
-    match error.code() {
-        Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
-            SinkError::Retry(Failure(error).into())
-        }
-        Some(&SqlState::LOCK_NOT_AVAILABLE) => SinkError::Busy {
+fn unfenced(error: impl Told, resource: String) -> SinkError {
+    match error.said().map(|said| said.code) {
+        Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED) => SinkError::Retry(error.into_cause()),
+        Some(LOCK_NOT_AVAILABLE) => SinkError::Busy {
             resource,
             pids: Vec::new(),
         },
-        Some(&SqlState::IN_FAILED_SQL_TRANSACTION) => Misuse::Aborted.into(),
-        _ if is_lost(&error) => SinkError::Retry(Failure(error).into()),
-        _ => backend(Failure(error)),
+        Some(IN_FAILED_TRANSACTION) => Misuse::Aborted.into(),
+        _ if is_lost(&error) => SinkError::Retry(error.into_cause()),
+        _ => SinkError::Backend(error.into_cause()),
     }
 }
 
-pub(crate) fn backend(error: impl Into<BoxError>) -> SinkError {
-    SinkError::backend(error)
+/// A twin of the request was there a moment ago.
+pub(crate) fn collected_twin() -> SinkError {
+    SinkError::Retry("a twin of the request was committed, and collected since".into())
 }
 
 /// What an error of a statement of ours means that compares nothing.
-pub(crate) fn failed(error: Error) -> SinkError {
+pub(crate) fn failed(error: impl Told) -> SinkError {
     if is_schema(&error) {
-        Misuse::Schema(error).into()
+        Misuse::Schema(error.into_cause()).into()
     } else {
-        sink_error(error)
+        of_statement(error)
     }
 }
 
 /// Whether the connection ended, so that the server has rolled back.
-fn is_lost(error: &Error) -> bool {
-    let severity = error.as_db_error().and_then(DbError::parsed_severity);
-    error.is_closed() || matches!(severity, Some(Severity::Fatal | Severity::Panic))
+fn is_lost(error: &impl Told) -> bool {
+    error.is_closed() || error.said().is_some_and(|said| said.is_fatal)
 }
 
 /// Whether a name of ours is missing.
-fn is_schema(error: &Error) -> bool {
+fn is_schema(error: &impl Told) -> bool {
+    let code = error.said().map(|said| said.code);
     matches!(
-        error.code(),
-        Some(
-            &SqlState::INVALID_SCHEMA_NAME
-                | &SqlState::UNDEFINED_TABLE
-                | &SqlState::UNDEFINED_FUNCTION
-        )
+        code,
+        Some(INVALID_SCHEMA_NAME | UNDEFINED_TABLE | UNDEFINED_FUNCTION)
     )
 }
 
-/// The newest token, which our functions put into a field of its own.
-fn current(db: &DbError) -> Option<FencingToken> {
-    db.detail()?.parse().ok()
-}
-
-pub(crate) fn is_mismatch(error: &Error) -> bool {
-    error.code().is_some_and(|code| code.code() == "ZF005")
+pub(crate) fn is_mismatch(error: &impl Told) -> bool {
+    error.said().is_some_and(|said| said.code == "ZF005")
 }
 
 /// Whether somebody else has committed the same request.
-pub(crate) fn is_twin(error: &Error) -> bool {
-    error.as_db_error().is_some_and(|db| {
-        *db.code() == SqlState::UNIQUE_VIOLATION
-            && db.schema() == Some("fenced")
-            && db.constraint() == Some("request_pkey")
+pub(crate) fn is_twin(error: &impl Told) -> bool {
+    error.said().is_some_and(|said| {
+        said.code == UNIQUE_VIOLATION
+            && said.schema == Some("fenced")
+            && said.constraint == Some("request_pkey")
     })
 }
 
-/// Whether a statement was answered, and refused; a connection that ends says nothing.
-pub(crate) fn is_definite(error: &Error) -> bool {
-    let severity = error.as_db_error().and_then(DbError::parsed_severity);
-    severity == Some(Severity::Error)
+/// Whether somebody else was faster to write the same key.
+pub(crate) fn is_duplicate(error: &impl Told) -> bool {
+    let code = error.said().map(|said| said.code);
+    code == Some(UNIQUE_VIOLATION)
 }
+
+/// Whether a statement was answered, and refused; a connection that ends says nothing.
+pub(crate) fn is_definite(error: &impl Told) -> bool {
+    error.said().is_some_and(|said| !said.is_fatal)
+}
+
+impl Said<'_> {
+    /// The newest token, which our functions put into a field of its own.
+    fn newest(&self) -> Option<FencingToken> {
+        self.detail?.parse().ok()
+    }
+}
+
+// See the PostgreSQL documentation, appendix A.
+const SERIALIZATION_FAILURE: &str = "40001";
+const DEADLOCK_DETECTED: &str = "40P01";
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+const IN_FAILED_TRANSACTION: &str = "25P02";
+const INVALID_SCHEMA_NAME: &str = "3F000";
+const UNDEFINED_TABLE: &str = "42P01";
+const UNDEFINED_FUNCTION: &str = "42883";
+const UNIQUE_VIOLATION: &str = "23505";

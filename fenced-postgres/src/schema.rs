@@ -1,8 +1,8 @@
 use fenced_core::SinkError;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
 use crate::refusal;
+use crate::told::Told;
 
 /// The steps from an empty database to the newest schema; the n-th leads to version n.
 const STEPS: [&str; 1] = [include_str!("schema/1.sql")];
@@ -30,26 +30,35 @@ pub fn schema() -> String {
 /// # Cancel safety
 /// Each step happens wholly or not at all.
 pub async fn migrate(client: &Client) -> Result<(), SinkError> {
-    while let Some(step) = missing_step(client).await.map_err(refusal::failed)? {
-        // One message, and so one transaction.
-        match client.batch_execute(&format!("{LOCK}{step}")).await {
-            Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
-                tracing::debug!("another process was faster to migrate");
-            }
-            done => done.map_err(refusal::failed)?,
-        }
+    while let Some(step) = step_after(version(client).await.map_err(refusal::failed)?) {
+        migrated(client.batch_execute(&step).await)?;
     }
     Ok(())
 }
 
-async fn missing_step(client: &Client) -> Result<Option<&'static str>, Error> {
-    let exists = "SELECT to_regclass('fenced.version') IS NOT NULL";
-    let version: i32 = if client.query_typed_one(exists, &[]).await?.get(0) {
-        let newest = "SELECT coalesce(max(version), 0) FROM fenced.version";
-        client.query_typed_one(newest, &[]).await?.get(0)
+async fn version(client: &Client) -> Result<i32, Error> {
+    if client.query_typed_one(EXISTS, &[]).await?.get(0) {
+        Ok(client.query_typed_one(NEWEST, &[]).await?.get(0))
     } else {
-        0
-    };
+        Ok(0)
+    }
+}
+
+pub(crate) const EXISTS: &str = "SELECT to_regclass('fenced.version') IS NOT NULL";
+pub(crate) const NEWEST: &str = "SELECT coalesce(max(version), 0) FROM fenced.version";
+
+/// What leads to the next version: one message, and so one transaction.
+pub(crate) fn step_after(version: i32) -> Option<String> {
     let done = usize::try_from(version).unwrap_or_default();
-    Ok(STEPS.get(done).copied())
+    STEPS.get(done).map(|step| format!("{LOCK}{step}"))
+}
+
+pub(crate) fn migrated<E: Told>(step: Result<(), E>) -> Result<(), SinkError> {
+    match step {
+        Err(error) if refusal::is_duplicate(&error) => {
+            tracing::debug!("another process was faster to migrate");
+            Ok(())
+        }
+        done => done.map_err(refusal::failed),
+    }
 }

@@ -30,7 +30,7 @@ pub trait PgFenced<'g> {
     fn begin<A>(
         self,
         request: impl Borrow<Request> + Send,
-    ) -> impl Future<Output = Result<Begin<'g, A>, SinkError>> + Send
+    ) -> impl Future<Output = Result<Begin<FencedTx<'g, A>, A>, SinkError>> + Send
     where
         A: Serialize + DeserializeOwned + Send;
 
@@ -80,17 +80,16 @@ pub trait PgFenced<'g> {
 }
 
 /// How a request begins.
-#[expect(clippy::large_enum_variant, reason = "it is matched where it arrives")]
 #[derive(Debug)]
 #[must_use = "the request may have been answered before"]
-pub enum Begin<'g, A> {
+pub enum Begin<T, A> {
     /// It is new: here is its transaction.
-    Fresh(FencedTx<'g, A>),
+    Fresh(T),
     /// It was applied before, and this was the answer.
     Replayed(A),
 }
 
-impl<'g, A: DeserializeOwned> Begin<'g, A> {
+impl<'g, A: DeserializeOwned> Begin<FencedTx<'g, A>, A> {
     pub(crate) fn of(
         opened: Opened,
         fenced: Option<Fenced<'g, PgSink>>,
@@ -108,7 +107,10 @@ impl<'g, A: DeserializeOwned> Begin<'g, A> {
 
 // What speaks to the server is boxed: a body's future keeps room for each of its calls.
 impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
-    async fn begin<A>(self, request: impl Borrow<Request> + Send) -> Result<Begin<'g, A>, SinkError>
+    async fn begin<A>(
+        self,
+        request: impl Borrow<Request> + Send,
+    ) -> Result<Begin<FencedTx<'g, A>, A>, SinkError>
     where
         A: Serialize + DeserializeOwned + Send,
     {

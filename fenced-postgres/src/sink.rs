@@ -14,9 +14,10 @@ use tokio_postgres::IsolationLevel;
 use crate::bounds::{Bounds, Silent, answered};
 use crate::commit::commit;
 use crate::open::Opened;
-use crate::refusal::{Failure, NoConnection};
+use crate::refusal::{self, NoConnection};
 use crate::statements::execute_all;
-use crate::{Begin, blockers, outcome, own};
+use crate::told::Told as _;
+use crate::{Begin, FencedTx, blockers, outcome, own};
 
 type Naming = dyn Fn(&LockPath) -> String + Send + Sync;
 
@@ -26,10 +27,12 @@ type Naming = dyn Fn(&LockPath) -> String + Send + Sync;
 /// [`PgFenced::begin`](crate::PgFenced::begin); the list of statements that
 /// [`FencingSink::write`] takes is for those who do not know which sink they have. It is answered
 /// with the number of rows that each of them changed or read.
+///
+/// The pool is one of `deadpool-postgres`, or with the feature `sqlx` one of `sqlx`.
 #[derive(Clone)]
 #[must_use = "a sink does nothing by itself"]
-pub struct PgSink {
-    pub(crate) pool: Pool,
+pub struct PgSink<P = Pool> {
+    pub(crate) pool: P,
     pub(crate) begin_sql: &'static str,
     pub(crate) bounds: Bounds,
     naming: Option<Arc<Naming>>,
@@ -46,9 +49,11 @@ impl PgSink {
 
     /// How long the server may take to answer unless told otherwise.
     pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+}
 
+impl<P> PgSink<P> {
     /// A sink for the database that `pool` connects to. Sends nothing.
-    pub fn new(pool: Pool) -> Self {
+    pub fn new(pool: P) -> Self {
         Self {
             pool,
             begin_sql: begin(IsolationLevel::ReadCommitted),
@@ -113,6 +118,19 @@ impl PgSink {
         self
     }
 
+    pub(crate) fn resource_of<'a>(&'a self, path: &'a LockPath) -> Cow<'a, str> {
+        match &self.naming {
+            Some(name) => name(path).into(),
+            None => path.as_str().into(),
+        }
+    }
+
+    pub(crate) fn same_as(&self) -> SinkId {
+        self.id
+    }
+}
+
+impl PgSink {
     /// Begins a transaction under a fence that came from elsewhere, unless the request was answered
     /// before: for a gateway or a worker that was shown the fence. A section uses
     /// [`PgFenced::begin`](crate::PgFenced::begin).
@@ -127,7 +145,7 @@ impl PgSink {
         &self,
         fence: &Fence,
         request: &Request,
-    ) -> Result<Begin<'static, A>, SinkError> {
+    ) -> Result<Begin<FencedTx<'static, A>, A>, SinkError> {
         let opened = self.open(fence, Some(request)).await?;
         Begin::of(opened, None, fence.clone(), request.clone())
     }
@@ -139,7 +157,7 @@ impl PgSink {
             .await
             .map_err(|_| SinkError::Retry(NoConnection(limit).into()))?
             .map_err(|error| match error {
-                PoolError::Backend(error) => SinkError::Retry(Failure(error).into()),
+                PoolError::Backend(error) => SinkError::Retry(error.into_cause()),
                 PoolError::Timeout(_) => SinkError::Retry(error.into()),
                 error => SinkError::backend(error),
             })
@@ -152,6 +170,12 @@ fn begin(level: IsolationLevel) -> &'static str {
         IsolationLevel::Serializable => "BEGIN ISOLATION LEVEL SERIALIZABLE",
         _ => "BEGIN ISOLATION LEVEL READ COMMITTED",
     }
+}
+
+/// An error is told before its statement has let go of its place in the queue for a lock, where it
+/// would be taken for the one that holds it.
+async fn stopped_waiting(client: &Object) -> Result<(), SinkError> {
+    client.batch_execute("").await.map_err(refusal::failed)
 }
 
 /// A connection that stays silent does not go back to the pool.
@@ -175,6 +199,9 @@ impl FencingSink for PgSink {
             let client = self.connection().await?;
             let claiming = own::claim_within(&client, fence, &self.bounds);
             let answer = answered(self.bounds.answer(), claiming).await;
+            if let Ok(Err(SinkError::Busy { .. })) = answer {
+                stopped_waiting(&client).await?;
+            }
             heard(client, answer)
         };
         blockers::named(self, fence, claimed.await).await
@@ -200,22 +227,18 @@ impl FencingSink for PgSink {
     }
 
     fn resource<'a>(&'a self, path: &'a LockPath) -> Cow<'a, str> {
-        match &self.naming {
-            Some(name) => name(path).into(),
-            None => path.as_str().into(),
-        }
+        self.resource_of(path)
     }
 
     fn id(&self) -> Option<SinkId> {
-        Some(self.id)
+        Some(self.same_as())
     }
 }
 
-impl fmt::Debug for PgSink {
+// A pool's own form may show a password.
+impl<P> fmt::Debug for PgSink<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A pool's own form may show a password.
         f.debug_struct("PgSink")
-            .field("pool", &self.pool.status())
             .field("bounds", &self.bounds)
             .finish_non_exhaustive()
     }

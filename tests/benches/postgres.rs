@@ -135,8 +135,8 @@ impl Shop {
     async fn plain(self: Arc<Self>, sku: String) -> Result<(), Failure> {
         let mut client = self.pool.get().await?;
         let tx = client.transaction().await?;
-        let sell = tx.prepare_cached(SELL).await?;
-        let _left: i64 = tx.query_one(&sell, &[&sku]).await?.get(0);
+        let statement = tx.prepare_cached(SELL).await?;
+        let _left: i64 = tx.query_one(&statement, &[&sku]).await?.get(0);
         Ok(tx.commit().await?)
     }
 
@@ -144,8 +144,8 @@ impl Shop {
         let id = format!("plain-{}", self.number());
         let mut client: Object = self.pool.get().await?;
         let tx = client.transaction().await?;
-        let sell = tx.prepare_cached(SELL).await?;
-        let left: i64 = tx.query_one(&sell, &[&sku]).await?.get(0);
+        let statement = tx.prepare_cached(SELL).await?;
+        let left: i64 = tx.query_one(&statement, &[&sku]).await?.get(0);
         let record = tx.prepare_cached(RECORD).await?;
         let request = Request::new(&id, &sku);
         let digest = request.digest()?.as_slice();
@@ -158,8 +158,8 @@ impl Shop {
         section(&self.locks, format!("/locks/{sku}"))
             .run(async |guard| {
                 let tx = guard.fence(&self.stock).enter().await?;
-                let sell = tx.prepare_cached(SELL).await?;
-                let _left: i64 = tx.query_one(&sell, &[&sku]).await?.get(0);
+                let statement = tx.prepare_cached(SELL).await?;
+                let _left: i64 = tx.query_one(&statement, &[&sku]).await?.get(0);
                 Ok::<_, Failure>(tx.commit().await?)
             })
             .await?
@@ -173,8 +173,8 @@ impl Shop {
                 let Begin::Fresh(tx) = guard.fence(&self.stock).begin(request).await? else {
                     return Err("replayed".into());
                 };
-                let sell = tx.prepare_cached(SELL).await?;
-                let left: i64 = tx.query_one(&sell, &[&sku]).await?.get(0);
+                let statement = tx.prepare_cached(SELL).await?;
+                let left: i64 = tx.query_one(&statement, &[&sku]).await?.get(0);
                 tx.commit(left).await?;
                 Ok::<_, Failure>(())
             })
@@ -190,8 +190,8 @@ impl Shop {
                 for _ in 0..OPERATIONS / WORKERS {
                     let sku = self.sku();
                     let tx = stock.enter().await?;
-                    let sell = tx.prepare_cached(SELL).await.map_err(SinkError::backend)?;
-                    let sold = tx.query_one(&sell, &[&sku]).await;
+                    let statement = tx.prepare_cached(SELL).await.map_err(SinkError::backend)?;
+                    let sold = tx.query_one(&statement, &[&sku]).await;
                     let _left: i64 = sold.map_err(SinkError::backend)?.get(0);
                     tx.commit().await?;
                 }

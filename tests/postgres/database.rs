@@ -39,6 +39,11 @@ impl Database {
 
     /// The same database over a network that can fail, with a single connection.
     pub(crate) fn behind_a_proxy(&self) -> (Proxy, PgSink) {
+        let (proxy, url) = self.url_behind_a_proxy();
+        (proxy, PgSink::new(pool(&url, 1)))
+    }
+
+    pub(crate) fn url_behind_a_proxy(&self) -> (Proxy, String) {
         let (server, name) = self.url.rsplit_once('/').expect("a URL");
         let address = server.rsplit_once('@').expect("a user").1;
         let proxy = Proxy::start(address).expect("a proxy");
@@ -47,7 +52,7 @@ impl Database {
             format!("{}/{name}", proxy.address()),
         );
         let url = self.url.replace(&direct, &through);
-        (proxy, PgSink::new(pool(&url, 1)))
+        (proxy, url)
     }
 
     pub(crate) async fn count(&self) -> i64 {

@@ -11,6 +11,7 @@ mod held_up;
 mod holder;
 mod idempotency;
 mod migration;
+mod on_sqlx;
 mod own;
 mod round_trips;
 mod silent;
