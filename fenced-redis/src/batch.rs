@@ -13,6 +13,10 @@ use crate::keys::shown;
 /// more or fewer, 1 for a value that was set. Every key of a sink with a
 /// [tag](crate::RedisSink::tag) has to have that tag.
 ///
+/// Whatever can be wrong with the data is found before the first of them. The user of the
+/// connection needs the right to every command that they stand for (`SET`, `INCRBY`, `HSET`,
+/// `HINCRBY`, `DEL`), for the server looks at that only when it is its turn.
+///
 /// ```
 /// use fenced_redis::RedisBatch;
 ///

@@ -27,7 +27,7 @@ macro_rules! scripts {
 }
 scripts! {
     CLAIM = [compare raise "return 1"];
-    READ = [compare raise "if ARGV[7] then return redis.call('HGET', KEYS[2], ARGV[7]) end return redis.call('GET', KEYS[2])"];
+    READ = [compare raise "if ARGV[4] then return redis.call('HGET', KEYS[2], ARGV[4]) end return redis.call('GET', KEYS[2])"];
     /// Operations that cannot fail once they are allowed to write.
     APPLY = [compare unnamed raise apply answer];
     APPLY_NAMED = [compare named raise replay apply keep answer];

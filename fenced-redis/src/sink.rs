@@ -161,17 +161,14 @@ impl<C: Connection> RedisSink<C> {
     pub(crate) fn write_fence(&self, command: &mut Cmd, fence: &Fence, claimed: bool) {
         let mine = fence.token.get();
         let plausible = self.max_step.map_or(0, |step| (mine - step).max(0));
-        command
-            .arg(&fence.resource)
-            .arg(mine)
-            .arg(if fence.mode == Mode::Shared {
-                "shared"
-            } else {
-                "exclusive"
-            })
-            .arg(if claimed { "claimed" } else { "" })
-            .arg(plausible)
-            .arg(milliseconds(self.keep_requests));
+        let kind = match fence.mode {
+            Mode::Shared => "shared",
+            _ => "exclusive",
+        };
+        let claimed = if claimed { "claimed" } else { "unclaimed" };
+        let kept_for = milliseconds(self.keep_requests);
+        let holder = format!("{kind} {claimed} {plausible} {kept_for}");
+        command.arg(&fence.resource).arg(mine).arg(holder);
     }
 
     /// Runs a script in one round trip; the first time on a server, its text is sent too.

@@ -39,8 +39,8 @@ impl RedisWrite {
         }
     }
 
-    fn check(&self, place: &Place<'_>) -> Result<(), SinkError> {
-        self.keys().iter().try_for_each(|key| place.check(key))?;
+    fn check(&self, keys: &[&[u8]], place: &Place<'_>) -> Result<(), SinkError> {
+        keys.iter().try_for_each(|key| place.check(key))?;
         match &self.0 {
             What::Batch(batch) => batch.check(),
             What::Call(_) => Ok(()),
@@ -83,8 +83,8 @@ impl<C: Connection> RedisSink<C> {
         write: &RedisWrite,
     ) -> Result<Outcome<Answer>, SinkError> {
         let place = self.tags.place(fence)?;
-        write.check(&place)?;
         let (script, keys) = (write.script(request.is_some()), write.keys());
+        write.check(&keys, &place)?;
         let named = request.map(|request| place.request(request.id()));
         let mut command = script.command(16, 512);
         command.arg(1 + usize::from(named.is_some()) + keys.len());

@@ -235,3 +235,57 @@ async fn a_section_writes_and_reads_behind_its_fence() {
     let newest: String = server.ask(&["HGET", &server.fences(), SKU]).await;
     assert_eq!(newest, "33");
 }
+
+/// Expiries that Redis would refuse in the middle of a script.
+#[tokio::test]
+async fn no_time_is_too_short_or_too_long() {
+    let server = Server::new().await;
+    for (number, time) in [Duration::ZERO, Duration::MAX].into_iter().enumerate() {
+        let sink = server.sink.clone().keep_requests(time);
+        let batch =
+            RedisBatch::new()
+                .incr(server.key("count"), 1)
+                .set_for(server.key("short"), "x", time);
+        let id = request(&format!("r{number}"));
+        let written = sink.write(&fence(33), &id, batch.into()).await;
+        written.expect("a write");
+    }
+    assert_eq!(server.count("count").await, 2);
+    let again = RedisBatch::new().incr(server.key("count"), 1);
+    let again = write(&server, "r1", again).await.expect("a replay");
+    assert!(again.is_replayed(), "kept for good");
+}
+
+/// A server without memory refuses the first command that would take some, or none.
+#[tokio::test]
+async fn a_full_server_takes_all_of_a_batch_or_nothing() {
+    let options = fenced_tests::Redis::options().setting("maxmemory", "100mb");
+    let redis = options.start().expect("a server");
+    let connection = crate::server::connect(&redis.url()).await;
+    let sink = fenced::redis::RedisSink::connect(connection.clone()).await;
+    let sink = sink.expect("it drops nothing");
+    let batch = || {
+        RedisBatch::new()
+            .del("old")
+            .set("new", "x")
+            .incr("count", 1)
+    };
+    crate::server::ask::<()>(&connection, &["SET", "old", "x"]).await;
+    sink.claim(&fence(33)).await.expect("a claim");
+    crate::server::ask::<()>(&connection, &["CONFIG", "SET", "maxmemory", "1"]).await;
+    let claimed = sink.claim(&fence(34)).await.expect_err("it is full");
+    assert!(claimed.to_string().contains("OOM"), "{claimed}");
+    let written = sink.write(&fence(33), &request("r1"), batch().into()).await;
+    let keys: Vec<String> = crate::server::ask(&connection, &["KEYS", "*"]).await;
+    match written {
+        Ok(_) => assert_eq!(keys.len(), 4, "{keys:?}"),
+        Err(_) => assert_eq!(keys.len(), 2, "{keys:?}"),
+    }
+    crate::server::ask::<()>(&connection, &["CONFIG", "SET", "maxmemory", "0"]).await;
+    let written = sink.write(&fence(33), &request("r1"), batch().into()).await;
+    written.expect("a write");
+    assert_eq!(
+        crate::server::ask::<i64>(&connection, &["EXISTS", "old"]).await,
+        0
+    );
+}

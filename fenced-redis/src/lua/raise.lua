@@ -7,7 +7,7 @@ if raised then
     local older, old, newer, new = string.match(seen or '', '^(%d+) (%d+) (%d+) (%d+)$')
     if not older then
         older, old, newer, new = newest, now, newest, now
-    elseif tonumber(now) - tonumber(new) >= tonumber(ARGV[6]) / 2 then
+    elseif tonumber(now) - tonumber(new) >= tonumber(kept_for) / 2 then
         older, old, newer, new = newer, new, newest, now
     end
     seen = table.concat({ older, old, newer, new }, ' ')

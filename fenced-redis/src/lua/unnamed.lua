@@ -1,1 +1,1 @@
-local first_key, first = 2, 7
+local first_key, first = 2, 4
