@@ -234,6 +234,14 @@ impl TryFrom<&str> for LockPath {
     }
 }
 
+impl TryFrom<&String> for LockPath {
+    type Error = PathError;
+
+    fn try_from(path: &String) -> Result<Self, PathError> {
+        Self::new(path.as_str())
+    }
+}
+
 impl TryFrom<String> for LockPath {
     type Error = PathError;
 
@@ -257,6 +265,15 @@ impl From<Infallible> for PathError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_of_every_kind_becomes_a_path() {
+        let text = String::from("/locks/a");
+        let path = LockPath::new("/locks/a");
+        assert_eq!(LockPath::try_from(&text), path);
+        assert_eq!(LockPath::try_from(text.as_str()), path);
+        assert_eq!(LockPath::try_from(text), path);
+    }
 
     #[test]
     fn refuses_what_no_service_can_store() {

@@ -6,7 +6,7 @@ use crate::told::{Said, Told};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Misuse {
     #[error(
-        "the transaction does not hold the fence of `{resource}`, since it wrote before it entered, entered inside a savepoint, or was ended by a statement: enter first, and leave COMMIT and ROLLBACK to `fenced`"
+        "the transaction does not hold the fence of `{resource}`, since it wrote before it entered, entered inside a savepoint, or was ended by a statement, after which nothing was fenced and everything stays: enter first, leave COMMIT and ROLLBACK to `fenced`, and guard the tables"
     )]
     Unfenced { resource: String },
     #[error(

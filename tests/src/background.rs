@@ -133,7 +133,7 @@ fn state() -> io::Result<(File, bool)> {
         .write(true)
         .create(true)
         .truncate(false)
-        .open(path())?;
+        .open(state_file())?;
     match file.try_lock() {
         Ok(()) => Ok((file, false)),
         Err(TryLockError::WouldBlock) => Ok((file, true)),
@@ -141,6 +141,8 @@ fn state() -> io::Result<(File, bool)> {
     }
 }
 
-fn path() -> PathBuf {
+/// Tells who keeps the servers; another `CARGO_TARGET_DIR` has one of its own.
+#[must_use]
+pub fn state_file() -> PathBuf {
     servers_folder().join("up")
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -157,7 +158,8 @@ impl Postgres {
         initdb
             .args(["--encoding=UTF8", "--locale=C", "--pgdata"])
             .arg(self.data());
-        output(&mut initdb)?;
+        // An interrupt is for the starter, who ends what it has started.
+        output(initdb.process_group(0))?;
         Ok(())
     }
 

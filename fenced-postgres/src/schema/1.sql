@@ -8,11 +8,12 @@ CREATE TABLE IF NOT EXISTS fenced.version (version integer PRIMARY KEY, applied_
 INSERT INTO fenced.version (version) VALUES (1);
 
 -- The newest token of each resource: `token` of those who exclude everybody, `shared` of those
--- who exclude only these. 0: none yet.
+-- who exclude only these. 0: none yet. Without a CHECK, since that is
+-- compiled anew for every claim; nothing but the functions below writes here.
 CREATE TABLE fenced.fence (
     resource   text COLLATE "C" PRIMARY KEY,
-    token      bigint NOT NULL DEFAULT 0 CHECK (token >= 0),
-    shared     bigint NOT NULL DEFAULT 0 CHECK (shared >= 0),
+    token      bigint NOT NULL DEFAULT 0,
+    shared     bigint NOT NULL DEFAULT 0,
     claimed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 70);
 
@@ -21,7 +22,7 @@ CREATE TABLE fenced.request (
     id         text COLLATE "C" CONSTRAINT request_pkey PRIMARY KEY,
     resource   text COLLATE "C" NOT NULL,
     token      bigint NOT NULL,
-    digest     bytea NOT NULL CHECK (octet_length(digest) = 32),
+    digest     bytea NOT NULL,
     answer     text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now()
 );
@@ -33,7 +34,8 @@ CREATE TABLE fenced.floor (
 );
 INSERT INTO fenced.floor (token) VALUES (0);
 
-CREATE FUNCTION fenced.refuse(code text, message text, detail text) RETURNS void LANGUAGE plpgsql AS $$
+-- STABLE, so that what calls it in an expression can be made part of the caller's plan.
+CREATE FUNCTION fenced.refuse(code text, message text, detail text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RAISE EXCEPTION USING ERRCODE = code, SCHEMA = 'fenced', MESSAGE = message, DETAIL = coalesce(detail, '');
 END $$;
@@ -110,8 +112,7 @@ BEGIN
     IF held = '' AND pg_current_xact_id_if_assigned() IS NOT NULL THEN
         PERFORM fenced.refuse('ZF004', 'the transaction has written before it entered', NULL);
     END IF;
-    unused := set_config('lock_timeout', lock_wait, true);
-    unused := set_config('idle_in_transaction_session_timeout', idle_limit, true);
+    unused := set_config('lock_timeout', lock_wait, true) || set_config('idle_in_transaction_session_timeout', idle_limit, true);
     IF is_claimed OR NOT fenced.claim(target, mine, is_shared, max_step) THEN
         SELECT token, shared INTO newest, newest_shared FROM fenced.fence WHERE resource = target FOR SHARE;
         IF NOT FOUND THEN
@@ -138,13 +139,13 @@ BEGIN
 END $$;
 
 -- Returns `target` if this transaction entered there; the last statement of a fenced transaction calls it.
-CREATE FUNCTION fenced.held(target text) RETURNS text LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    IF target <> '' AND position(concat(E'\n', target, E'\n') IN coalesce(current_setting('fenced.held', true), '')) > 0 THEN
-        RETURN target;
-    END IF;
-    PERFORM fenced.refuse('ZF004', 'the transaction has not entered here', NULL);
-END $$;
+CREATE FUNCTION fenced.held(target text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN target <> '' AND position(E'\n' || target || E'\n' IN coalesce(current_setting('fenced.held', true), '')) > 0
+        THEN target
+        ELSE fenced.refuse('ZF004', 'the transaction has not entered here', NULL)
+    END
+$$;
 
 -- `enter` for a transaction that somebody else began. In a savepoint it would hold the fence only
 -- until that is rolled back: each open one that has locked something holds a lock on its own id.

@@ -36,14 +36,12 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode, Box<dyn Error>> {
             Ok(ExitCode::SUCCESS)
         }
         ["down"] => {
-            println!(
-                "{}",
-                if background::down()? {
-                    "stopped"
-                } else {
-                    "nothing was running"
-                }
-            );
+            if background::down()? {
+                println!("stopped");
+            } else {
+                let file = background::state_file();
+                println!("nothing was running, as {} says", file.display());
+            }
             Ok(ExitCode::SUCCESS)
         }
         // What `up` starts, and nobody else.
