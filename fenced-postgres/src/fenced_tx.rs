@@ -44,11 +44,14 @@ impl<A: Serialize + DeserializeOwned + Send> FencedTx<'_, A> {
     /// [`outcome`](fenced_core::FencingSink::outcome) tells.
     pub async fn commit(self, answer: A) -> Result<Outcome<A>, SinkError> {
         let EnteredTx { fenced, fence, tx } = self.entered;
+        // Nothing is sent under a lease that is lost or suspect.
+        fenced.fence()?;
         let stored = Answer::of(&answer)?;
         let committing = Box::pin(commit(tx, &fence, &self.request, stored));
-        match within(fenced, self.request.ambiguous(), committing).await? {
+        let cut = |_| self.request.ambiguous();
+        match fenced.bounded(cut, committing).await? {
             Outcome::Applied(_) => {
-                mark_claimed(fenced);
+                fenced.mark_claimed();
                 Ok(Outcome::Applied(answer))
             }
             Outcome::Replayed(stored) => Ok(Outcome::Replayed(stored.decode()?)),
@@ -84,14 +87,13 @@ impl<A> fmt::Debug for FencedTx<'_, A> {
 #[derive(Debug)]
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct EnteredTx<'g> {
-    /// None for a fence that came from elsewhere, whose lease is not ours to watch.
-    fenced: Option<Fenced<'g, PgSink>>,
+    fenced: Fenced<'g, PgSink>,
     fence: Fence,
     tx: PgTx,
 }
 
 impl<'g> EnteredTx<'g> {
-    pub(crate) fn new(fenced: Option<Fenced<'g, PgSink>>, fence: Fence, tx: PgTx) -> Self {
+    pub(crate) fn new(fenced: Fenced<'g, PgSink>, fence: Fence, tx: PgTx) -> Self {
         Self { fenced, fence, tx }
     }
 
@@ -105,10 +107,11 @@ impl<'g> EnteredTx<'g> {
     /// Dropping the future leaves open whether it was committed.
     pub async fn commit(self) -> Result<(), SinkError> {
         let Self { fenced, fence, tx } = self;
+        fenced.fence()?;
         let committing = Box::pin(commit_unnamed(tx, &fence));
-        let cut = SinkError::Ambiguous { request: None };
-        within(fenced, cut, committing).await?;
-        mark_claimed(fenced);
+        let cut = |_| SinkError::Ambiguous { request: None };
+        fenced.bounded(cut, committing).await?;
+        fenced.mark_claimed();
         Ok(())
     }
 
@@ -121,26 +124,5 @@ impl Deref for EnteredTx<'_> {
 
     fn deref(&self) -> &PgTx {
         &self.tx
-    }
-}
-
-/// Under a lease that is lost or suspect, nothing is sent.
-async fn within<T>(
-    lease: Option<Fenced<'_, PgSink>>,
-    cut: SinkError,
-    committing: impl Future<Output = Result<T, SinkError>>,
-) -> Result<T, SinkError> {
-    match lease {
-        None => committing.await,
-        Some(fenced) => {
-            fenced.fence()?;
-            fenced.bounded(|_| cut, committing).await
-        }
-    }
-}
-
-fn mark_claimed(lease: Option<Fenced<'_, PgSink>>) {
-    if let Some(fenced) = lease {
-        fenced.mark_claimed();
     }
 }

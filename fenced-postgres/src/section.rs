@@ -1,7 +1,7 @@
 use std::borrow::Borrow;
 use std::future::Future;
 
-use fenced_core::{Fence, Fenced, Outcome, Request, SinkError};
+use fenced_core::{Fenced, Outcome, Request, SinkError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Transaction;
@@ -89,22 +89,6 @@ pub enum Begin<T, A> {
     Replayed(A),
 }
 
-impl<'g, A: DeserializeOwned> Begin<FencedTx<'g, A>, A> {
-    pub(crate) fn of(
-        opened: Opened,
-        fenced: Option<Fenced<'g, PgSink>>,
-        fence: Fence,
-        request: Request,
-    ) -> Result<Self, SinkError> {
-        Ok(match opened {
-            Opened::Replayed(answer) => Self::Replayed(answer.decode()?),
-            Opened::Fresh(tx) => {
-                Self::Fresh(FencedTx::new(EnteredTx::new(fenced, fence, tx), request))
-            }
-        })
-    }
-}
-
 // What speaks to the server is boxed: a body's future keeps room for each of its calls.
 impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
     async fn begin<A>(
@@ -116,15 +100,19 @@ impl<'g> PgFenced<'g> for Fenced<'g, PgSink> {
     {
         let (fence, request) = (self.fence()?, request.borrow().clone());
         let opening = Box::pin(self.sink().open(&fence, Some(&request)));
-        let opened = self.bounded(SinkError::Lost, opening).await?;
-        Begin::of(opened, Some(self), fence, request)
+        Ok(match self.bounded(SinkError::Lost, opening).await? {
+            Opened::Replayed(answer) => Begin::Replayed(answer.decode()?),
+            Opened::Fresh(tx) => {
+                Begin::Fresh(FencedTx::new(EnteredTx::new(self, fence, tx), request))
+            }
+        })
     }
 
     async fn enter(self) -> Result<EnteredTx<'g>, SinkError> {
         let fence = self.fence()?;
         let opening = Box::pin(self.sink().open(&fence, None));
         match self.bounded(SinkError::Lost, opening).await? {
-            Opened::Fresh(tx) => Ok(EnteredTx::new(Some(self), fence, tx)),
+            Opened::Fresh(tx) => Ok(EnteredTx::new(self, fence, tx)),
             Opened::Replayed(_) => unreachable!("without a request there is no answer"),
         }
     }

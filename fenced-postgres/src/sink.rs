@@ -8,7 +8,6 @@ use deadpool_postgres::{Object, Pool, PoolError};
 use fenced_core::{
     Answer, Fate, Fence, FencingSink, LockPath, Outcome, Request, SinkError, SinkId, Statement,
 };
-use serde::de::DeserializeOwned;
 use tokio_postgres::IsolationLevel;
 
 use crate::bounds::{Bounds, Silent, answered};
@@ -17,7 +16,7 @@ use crate::open::Opened;
 use crate::refusal::{self, NoConnection};
 use crate::statements::execute_all;
 use crate::told::Told as _;
-use crate::{Begin, FencedTx, blockers, outcome, own};
+use crate::{blockers, outcome, own};
 
 type Naming = dyn Fn(&LockPath) -> String + Send + Sync;
 
@@ -131,25 +130,6 @@ impl<P> PgSink<P> {
 }
 
 impl PgSink {
-    /// Begins a transaction under a fence that came from elsewhere, unless the request was answered
-    /// before: for a gateway or a worker that was shown the fence. A section uses
-    /// [`PgFenced::begin`](crate::PgFenced::begin).
-    ///
-    /// # Errors
-    /// [`SinkError::Stale`]; [`SinkError::Busy`] while an older holder's transaction is open;
-    /// [`SinkError::RequestMismatch`]; others of [`SinkError`].
-    ///
-    /// # Cancel safety
-    /// Dropping the future leaves no transaction open.
-    pub async fn begin<A: DeserializeOwned>(
-        &self,
-        fence: &Fence,
-        request: &Request,
-    ) -> Result<Begin<FencedTx<'static, A>, A>, SinkError> {
-        let opened = self.open(fence, Some(request)).await?;
-        Begin::of(opened, None, fence.clone(), request.clone())
-    }
-
     /// A connection, in a bounded time.
     pub(crate) async fn connection(&self) -> Result<Object, SinkError> {
         let limit = Self::CONNECTION_TIMEOUT;
