@@ -104,6 +104,10 @@ impl RedisBatch {
         self.operations.iter().map(|operation| &*operation.key)
     }
 
+    pub(crate) fn is_one_set(&self) -> bool {
+        matches!(&self.operations[..], [one] if matches!(one.change, Change::Set(_)))
+    }
+
     /// Whether the script has to look at what is there before it writes.
     pub(crate) fn can_fail(&self) -> bool {
         self.operations

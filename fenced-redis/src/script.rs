@@ -28,6 +28,9 @@ macro_rules! scripts {
 scripts! {
     CLAIM = [compare raise "return 1"];
     READ = [compare raise "if ARGV[4] then return redis.call('HGET', KEYS[2], ARGV[4]) end return redis.call('GET', KEYS[2])"];
+    /// The most frequent batch, without what a list of operations costs.
+    SET = [compare raise "redis.call('SET', KEYS[2], ARGV[5]) return '[1]'"];
+    SET_NAMED = [compare named raise replay "redis.call('SET', KEYS[3], ARGV[7]) local answer = '[1]'\n" keep answer];
     /// Operations that cannot fail once they are allowed to write.
     APPLY = [compare unnamed raise apply answer];
     APPLY_NAMED = [compare named raise replay apply keep answer];

@@ -1,6 +1,7 @@
 use fenced_core::{Answer, Fence, Outcome, Request, SinkError};
 use redis::{Cmd, Value};
 
+use crate::batch::milliseconds;
 use crate::kept::Kept;
 use crate::keys::{Place, shown};
 use crate::script::{self, Script};
@@ -50,6 +51,13 @@ impl RedisWrite {
     fn script(&self, named: bool) -> &Script {
         match &self.0 {
             What::Call(call) => call.script(named),
+            What::Batch(batch) if batch.is_one_set() => {
+                if named {
+                    &script::SET_NAMED
+                } else {
+                    &script::SET
+                }
+            }
             What::Batch(batch) => match (batch.can_fail(), named) {
                 (false, false) => &script::APPLY,
                 (false, true) => &script::APPLY_NAMED,
@@ -93,6 +101,7 @@ impl<C: Connection> RedisSink<C> {
         self.write_fence(&mut command, fence, claimed);
         if let Some(request) = request {
             command.arg(Kept::head(request, fence)?);
+            command.arg(milliseconds(self.keep_requests));
         }
         write.write_arguments(&mut command);
         let ambiguous = || SinkError::Ambiguous {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use fenced::MemoryLocks;
@@ -24,7 +25,11 @@ async fn connect() -> ClusterConnection {
 }
 
 async fn connect_to(cluster: &RedisCluster) -> ClusterConnection {
-    let client = ClusterClient::new(cluster.urls()).expect("URLs");
+    let patience = Duration::from_secs(30);
+    let client = ClusterClient::builder(cluster.urls())
+        .connection_timeout(patience)
+        .response_timeout(patience);
+    let client = client.build().expect("URLs");
     client.get_async_connection().await.expect("a connection")
 }
 

@@ -60,7 +60,9 @@ impl Server {
 
 /// A connection that waits as long as the sink does.
 pub(crate) async fn connect(url: &str) -> MultiplexedConnection {
-    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None);
     Client::open(url)
         .expect("a URL")
         .get_multiplexed_async_connection_with_config(&config)

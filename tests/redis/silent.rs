@@ -16,7 +16,7 @@ async fn impatient(server: &Server) -> (Proxy, RedisSink) {
     let url = redis_url().replace(&address(), &proxy.address());
     let sink = RedisSink::new(connect(&url).await)
         .tag(&server.tag)
-        .answer_timeout(Duration::from_millis(200));
+        .answer_timeout(Duration::from_millis(500));
     sink.claim(&fence(1)).await.expect("a claim");
     (proxy, sink)
 }
@@ -111,7 +111,7 @@ async fn impatient_at(server: &Server, token: i64) -> (Proxy, RedisSink) {
     let url = redis_url().replace(&address(), &proxy.address());
     let sink = RedisSink::new(connect(&url).await)
         .tag(&server.tag)
-        .answer_timeout(Duration::from_millis(200));
+        .answer_timeout(Duration::from_millis(500));
     (proxy, sink)
 }
 

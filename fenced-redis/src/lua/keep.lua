@@ -1,1 +1,1 @@
-redis.call('SET', KEYS[2], ARGV[4] .. answer, 'PX', string.match(ARGV[3], '%d+$'))
+redis.call('SET', KEYS[2], ARGV[4] .. answer, 'PX', ARGV[5])
