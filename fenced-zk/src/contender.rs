@@ -129,7 +129,7 @@ impl Contender<'_> {
         self.serving.refuse_impatient();
         tokio::select! {
             biased;
-            seen = self.watch.see() => self.saw(seen),
+            seen = self.watch.see_after(ahead.watch_after()) => self.saw(seen),
             change = watched.changed() => self.predecessor_changed(change, ahead.decides),
             () = self.session.disturbed(self.epoch) => Next::List,
             () = self.serving.deserted() => Next::Leave,
@@ -146,7 +146,7 @@ impl Contender<'_> {
         let watching = Predecessor::watch(self.session, self.node.directory(), ahead.predecessor);
         let watched = tokio::select! {
             biased;
-            seen = self.watch.see() => return Err(self.saw(seen)),
+            seen = self.watch.see_after(ahead.watch_after()) => return Err(self.saw(seen)),
             watched = watching => watched,
         };
         match watched {
@@ -190,6 +190,18 @@ impl Contender<'_> {
         match change {
             Change::Gone if is_sure => Next::Grant,
             _ => Next::List,
+        }
+    }
+}
+
+impl Ahead<'_> {
+    /// How long a contender waits before the watch on its own node is worth its price. Whoever is
+    /// not the next lists again before it is the first, and sees its node then.
+    fn watch_after(&self) -> Duration {
+        if self.decides {
+            Duration::ZERO
+        } else {
+            Duration::from_millis(50)
         }
     }
 }

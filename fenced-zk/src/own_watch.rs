@@ -3,7 +3,9 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::sleep;
 use zookeeper_client::{Error, EventType, OneshotWatcher, Stat, WatchedEvent};
 
 use crate::node::Node;
@@ -49,6 +51,15 @@ impl OwnWatch {
 
     pub(crate) fn is_armed(&self) -> bool {
         matches!(self.stage, Stage::Armed(_))
+    }
+
+    /// As [`see`](Self::see), but arms the watch only after a while.
+    pub(crate) async fn see_after(&mut self, while_unarmed: Duration) -> Seen {
+        // A sleep of nothing would last a millisecond.
+        if matches!(self.stage, Stage::Unarmed) && !while_unarmed.is_zero() {
+            sleep(while_unarmed).await;
+        }
+        self.see().await
     }
 
     /// Arms the watch and waits for what it sees.
