@@ -186,7 +186,7 @@ impl Shop {
         let done = section(&self.locks, "/locks/all").run(async |guard| {
             let stock = guard.fence(&self.stock);
             stock.claim().await?;
-            let sell = async || {
+            let worker = async || {
                 for _ in 0..OPERATIONS / WORKERS {
                     let sku = self.sku();
                     let tx = stock.enter().await?;
@@ -197,7 +197,7 @@ impl Shop {
                 }
                 Ok::<_, SinkError>(())
             };
-            tokio::try_join!(sell(), sell(), sell(), sell()).map(|_| ())
+            tokio::try_join!(worker(), worker(), worker(), worker()).map(|_| ())
         });
         let done: Result<Result<(), SinkError>, LockError> = done.await;
         done.expect("a grant").expect("transactions");
