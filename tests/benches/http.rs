@@ -26,6 +26,11 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
+    // As a server's connections are: on a worker of the runtime.
+    tokio::spawn(measure()).await?
+}
+
+async fn measure() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let store = FileStore::open(folder.path().join("fences")).await?;
     let plain = Router::new().route("/valves/{id}", post(command));
