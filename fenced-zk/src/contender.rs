@@ -12,10 +12,11 @@ use zookeeper_client::Error;
 
 use crate::entry::{self, Entry, NoEntry};
 use crate::failure::Failure;
+use crate::holder::{self, Grant};
 use crate::lines::Serving;
 use crate::node::Node;
 use crate::own_watch::{OwnWatch, Seen};
-use crate::queue::{self, Ahead, Standing};
+use crate::queue::{self, Standing};
 use crate::refusal::Refusal;
 use crate::session::Session;
 use predecessor::{Change, Predecessor, apart};
@@ -26,8 +27,15 @@ pub(crate) use predecessor::NAME_BYTES;
 pub(crate) async fn serve(session: Arc<Session>, mut serving: Serving) {
     let directory = session.settings.directory(serving.key().path.as_str());
     while let Some(label) = serving.first() {
-        match entry::enter(&session, &serving, &directory, &label).await {
-            Ok(entry) => contend(&session, &serving, entry, label).await,
+        // Boxed, as all that is soon over: a process may stand in thousands of queues.
+        let entered = Box::pin(entry::enter(&session, &serving, &directory, &label));
+        match entered.await {
+            Ok(entry) => {
+                let contender = Contender::new(&session, &serving, entry);
+                if let Some(grant) = Box::pin(contender.contend(label)).await {
+                    holder::hold(&session, grant).await;
+                }
+            }
             Err(NoEntry::Deserted) => {}
             Err(NoEntry::Refused(refusal)) => serving.refuse_all(&refusal),
         }
@@ -43,6 +51,8 @@ struct Contender<'a> {
     /// The connection on which all that is known was learnt.
     epoch: u64,
     watch: OwnWatch,
+    /// The queue after the node was created, if the answer came.
+    listed: Option<Vec<String>>,
     ahead: Option<Predecessor>,
     /// The newest token known before the node was created.
     floor: Option<FencingToken>,
@@ -61,76 +71,96 @@ enum Next {
     Leave,
 }
 
-/// Waits until the node is the first, and holds the lock.
-async fn contend(session: &Arc<Session>, serving: &Serving, entry: Entry, label: String) {
-    let children = entry.children;
-    let mut contender = Contender {
-        session,
-        serving,
-        watch: OwnWatch::new(session, &entry.node),
-        node: entry.node,
-        sent: entry.sent,
-        floor: entry.floor,
-        epoch: entry.epoch,
-        ahead: None,
-        revoke_asked: false,
-    };
-    let mut next = match children {
-        Some(children) => contender.look(&children).await,
-        None => Next::List,
-    };
-    loop {
-        next = match next {
-            Next::List => contender.list().await,
-            Next::Grant => match contender.prepare().await {
-                Ok(token) => return contender.grant(token, label).await,
-                Err(next) => next,
-            },
-            Next::Gone => return session.disown(&contender.node.path),
-            Next::Leave => return contender.leave(),
+impl<'a> Contender<'a> {
+    fn new(session: &'a Arc<Session>, serving: &'a Serving, entry: Entry) -> Self {
+        Self {
+            session,
+            serving,
+            watch: OwnWatch::new(session, &entry.node),
+            node: entry.node,
+            sent: entry.sent,
+            floor: entry.floor,
+            epoch: entry.epoch,
+            listed: entry.children,
+            ahead: None,
+            revoke_asked: false,
         }
     }
-}
 
-impl Contender<'_> {
+    /// Waits until the node is the first, and takes the lock. `None` if that is not to be.
+    async fn contend(mut self, label: String) -> Option<Grant> {
+        let mut next = match self.listed.take() {
+            Some(children) => self.look(children).await,
+            None => Next::List,
+        };
+        loop {
+            next = match next {
+                Next::List => self.list().await,
+                Next::Grant => match Box::pin(self.prepare()).await {
+                    Ok(token) => return self.grant(token, label),
+                    Err(next) => next,
+                },
+                Next::Gone => {
+                    self.session.disown(&self.node.path);
+                    return None;
+                }
+                Next::Leave => {
+                    self.leave();
+                    return None;
+                }
+            }
+        }
+    }
+
     async fn list(&mut self) -> Next {
+        match Box::pin(self.children()).await {
+            Ok(children) => self.look(children).await,
+            Err(next) => next,
+        }
+    }
+
+    async fn children(&mut self) -> Result<Vec<String>, Next> {
         self.epoch = self.session.connected().await;
         let listed = self.session.client.list_children(self.node.directory());
         match self.session.answer(listed).await {
-            Ok(children) => self.look(&children).await,
-            Err(Error::NoNode) => Next::Gone,
-            Err(error) => self.failed(error).await,
+            Ok(children) => Ok(children),
+            Err(Error::NoNode) => Err(Next::Gone),
+            Err(error) => Err(self.failed(error).await),
         }
     }
 
-    async fn look(&mut self, children: &[String]) -> Next {
+    async fn look(&mut self, children: Vec<String>) -> Next {
         // What was learnt may have changed with the connection.
         if self.session.is_disturbed(self.epoch) {
             return Next::List;
         }
-        match queue::standing(children, self.node.name()) {
-            Standing::First => Next::Grant,
-            Standing::Behind(ahead) => self.wait(ahead).await,
-            Standing::Gone => Next::Gone,
-            Standing::Exhausted => self.refuse(&Refusal::Exhausted),
-        }
-    }
-
-    async fn wait(&mut self, ahead: Ahead<'_>) -> Next {
-        if let Err(next) = self.watch(&ahead).await {
+        let ahead = match queue::standing(&children, self.node.name()) {
+            Standing::First => return Next::Grant,
+            Standing::Behind(ahead) => ahead,
+            Standing::Gone => return Next::Gone,
+            Standing::Exhausted => return self.refuse(&Refusal::Exhausted),
+        };
+        let (count, decides) = (ahead.count, ahead.decides);
+        if let Err(next) = Box::pin(self.watch(ahead.predecessor, decides)).await {
             return next;
         }
+        // A long queue is not kept while it is waited for.
+        drop(children);
+        self.wait(count, decides).await
+    }
+
+    async fn wait(&mut self, count: usize, decides: bool) -> Next {
         let Some(watched) = &mut self.ahead else {
             return Next::List;
         };
-        let mut queue = Queue::default().ahead(ahead.count);
-        queue.holder = watched.label.clone().filter(|_| ahead.count == 1);
+        let mut queue = Queue::default().ahead(count);
+        queue.holder = watched.label.clone().filter(|_| count == 1);
         self.serving.saw(queue);
         self.serving.refuse_impatient();
         tokio::select! {
             biased;
-            seen = self.watch.see_after(ahead.watch_after()) => self.saw(seen),
-            change = watched.changed() => self.predecessor_changed(change, ahead.decides),
+            seen = self.watch.see_after(watch_after(decides)) => self.saw(seen),
+            change = watched.changed() => self.predecessor_changed(change, decides),
             () = self.session.disturbed(self.epoch) => Next::List,
             () = self.serving.deserted() => Next::Leave,
             () = sleep(apart(LIST_AGAIN_AFTER)) => Next::List,
@@ -138,15 +168,15 @@ impl Contender<'_> {
     }
 
     /// Watches the one in front, and our own node.
-    async fn watch(&mut self, ahead: &Ahead<'_>) -> Result<(), Next> {
-        let is_same = |it: &Predecessor| it.name == ahead.predecessor;
+    async fn watch(&mut self, predecessor: &str, decides: bool) -> Result<(), Next> {
+        let is_same = |it: &Predecessor| it.name == predecessor;
         if self.ahead.as_ref().is_some_and(is_same) {
             return Ok(());
         }
-        let watching = Predecessor::watch(self.session, self.node.directory(), ahead.predecessor);
+        let watching = Predecessor::watch(self.session, self.node.directory(), predecessor);
         let watched = tokio::select! {
             biased;
-            seen = self.watch.see_after(ahead.watch_after()) => return Err(self.saw(seen)),
+            seen = self.watch.see_after(watch_after(decides)) => return Err(self.saw(seen)),
             watched = watching => watched,
         };
         match watched {
@@ -194,15 +224,13 @@ impl Contender<'_> {
     }
 }
 
-impl Ahead<'_> {
-    /// How long a contender waits before the watch on its own node is worth its price. Whoever is
-    /// not the next lists again before it is the first, and sees its node then.
-    fn watch_after(&self) -> Duration {
-        if self.decides {
-            Duration::ZERO
-        } else {
-            Duration::from_millis(50)
-        }
+/// How long a contender waits before the watch on its own node is worth its price. Whoever is not
+/// the next lists again before it is the first, and sees its node then.
+fn watch_after(is_next: bool) -> Duration {
+    if is_next {
+        Duration::ZERO
+    } else {
+        Duration::from_millis(50)
     }
 }
 
@@ -221,6 +249,6 @@ mod tests {
     #[test]
     fn a_contender_stays_small() {
         let bytes = size(serve);
-        assert!(bytes <= 2_048, "{bytes} bytes");
+        assert!(bytes <= 1_280, "{bytes} bytes");
     }
 }

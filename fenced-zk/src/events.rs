@@ -68,3 +68,25 @@ impl Events {
         SessionEvents { receiver }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_slow_reader_misses_old_changes_and_never_the_latest() {
+        let events = Events::new();
+        let mut slow = events.listen();
+        for _ in 0..10 * Events::KEPT {
+            events.tell(SessionEvent::Suspect);
+        }
+        events.tell(SessionEvent::Closed);
+        drop(events);
+        let mut seen = Vec::new();
+        while let Some(event) = slow.next().await {
+            seen.push(event);
+        }
+        assert!(seen.len() <= Events::KEPT, "{}", seen.len());
+        assert_eq!(seen.last(), Some(&SessionEvent::Closed));
+    }
+}

@@ -13,21 +13,25 @@ use crate::own_watch::{OwnWatch, Seen};
 use crate::removal;
 use crate::session::Session;
 
-type Report = oneshot::Sender<Released>;
+pub(crate) type Report = oneshot::Sender<Released>;
 
 /// What frees the lock: a message to the session's thread, or the end of the channel.
 pub(crate) struct Handle {
     release: oneshot::Sender<Report>,
 }
 
-/// Where the holder's end is told.
-pub(crate) struct Ends {
-    released: oneshot::Receiver<Report>,
+/// A lock that has been granted.
+pub(crate) struct Grant {
+    pub(crate) node: Node,
+    pub(crate) watch: OwnWatch,
+    pub(crate) lease: LeaseControl,
+    /// Where the holder's end is told.
+    pub(crate) released: oneshot::Receiver<Report>,
 }
 
-pub(crate) fn handle() -> (Handle, Ends) {
+pub(crate) fn handle() -> (Handle, oneshot::Receiver<Report>) {
     let (release, released) = oneshot::channel();
-    (Handle { release }, Ends { released })
+    (Handle { release }, released)
 }
 
 #[async_trait]
@@ -46,44 +50,43 @@ impl LeaseHandle for Handle {
 const WATCH_AFTER: Duration = Duration::from_millis(5);
 
 /// Waits until the lease is over, and sends the delete.
-pub(crate) async fn hold(
-    session: &Arc<Session>,
-    node: Node,
-    mut watch: OwnWatch,
-    lease: LeaseControl,
-    ends: Ends,
-) {
-    let report = released(&mut watch, &lease, ends.released).await;
-    if let Some(newer) = lease.newer_token() {
-        session.marks.refused(lease.path(), newer);
+pub(crate) async fn hold(session: &Arc<Session>, mut grant: Grant) {
+    let report = grant.ended().await;
+    if let Some(newer) = grant.lease.newer_token() {
+        session.marks.refused(grant.lease.path(), newer);
     }
-    removal::remove(session, node, Some(watch), report);
+    removal::remove(session, grant.node, Some(grant.watch), report);
 }
 
-async fn released(
-    watch: &mut OwnWatch,
-    lease: &LeaseControl,
-    mut released: oneshot::Receiver<Report>,
-) -> Option<Report> {
-    if !watch.is_armed() {
-        tokio::select! {
-            biased;
-            report = &mut released => return report.ok(),
-            () = sleep(WATCH_AFTER) => {}
+impl Grant {
+    /// Waits until the holder is done or the lease is lost; who wants to know of the delete.
+    async fn ended(&mut self) -> Option<Report> {
+        let Self {
+            watch,
+            lease,
+            released,
+            ..
+        } = self;
+        if !watch.is_armed() {
+            tokio::select! {
+                biased;
+                report = &mut *released => return report.ok(),
+                () = sleep(WATCH_AFTER) => {}
+            }
         }
-    }
-    let mut is_gone = false;
-    loop {
-        tokio::select! {
-            biased;
-            report = &mut released => return report.ok(),
-            seen = watch.see(), if !is_gone => match seen {
-                Seen::RevokeAsked => lease.ask_to_release(),
-                Seen::Gone => {
-                    is_gone = true;
-                    lease.lose(LossReason::NodeDeleted);
-                }
-            },
+        let mut is_gone = false;
+        loop {
+            tokio::select! {
+                biased;
+                report = &mut *released => return report.ok(),
+                seen = watch.see(), if !is_gone => match seen {
+                    Seen::RevokeAsked => lease.ask_to_release(),
+                    Seen::Gone => {
+                        is_gone = true;
+                        lease.lose(LossReason::NodeDeleted);
+                    }
+                },
+            }
         }
     }
 }

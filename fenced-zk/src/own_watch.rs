@@ -73,21 +73,8 @@ impl OwnWatch {
                 Stage::Arming(read) => {
                     let read = read.await;
                     self.stage = Stage::Unarmed;
-                    match read {
-                        Ok((_, stat, _)) if !self.node.is(&stat, &self.session) => {
-                            return Seen::Gone;
-                        }
-                        Ok((data, _, watcher)) => {
-                            self.stage = Stage::Armed(Box::pin(watcher.changed()));
-                            if data == REVOKE {
-                                return Seen::RevokeAsked;
-                            }
-                        }
-                        Err(Error::NoNode) => return Seen::Gone,
-                        Err(error) => {
-                            self.session.judge(&error);
-                            self.session.settled().await;
-                        }
+                    if let Some(seen) = self.read(read).await {
+                        return seen;
                     }
                 }
                 Stage::Armed(event) => match event.await.event_type {
@@ -99,6 +86,22 @@ impl OwnWatch {
                     _ => self.stage = Stage::Unarmed,
                 },
                 Stage::Over => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn read(&mut self, read: Read) -> Option<Seen> {
+        match read {
+            Ok((_, stat, _)) if !self.node.is(&stat, &self.session) => Some(Seen::Gone),
+            Ok((data, _, watcher)) => {
+                self.stage = Stage::Armed(Box::pin(watcher.changed()));
+                (data == REVOKE).then_some(Seen::RevokeAsked)
+            }
+            Err(Error::NoNode) => Some(Seen::Gone),
+            Err(error) => {
+                self.session.judge(&error);
+                Box::pin(self.session.settled()).await;
+                None
             }
         }
     }

@@ -181,3 +181,18 @@ async fn a_cancelled_acquire_in_an_outage_leaves_nothing() {
     proxy.accept().await;
     ground.queue_of(&path, 0).await;
 }
+
+#[tokio::test]
+async fn a_silence_shorter_than_the_lease_is_no_loss() {
+    let ground = Ground::shared().await;
+    let (proxy, locks) = behind_proxy(&ground).await;
+    for way in [Way::ToServer, Way::ToClient] {
+        let lease = acquire(&locks, &path("hush")).await;
+        proxy.silence(way);
+        sleep(TIMEOUT / 4).await;
+        proxy.restore(way);
+        sleep(TIMEOUT).await;
+        assert_eq!(lease.loss(), None, "{way:?}");
+        lease.release().await.unwrap();
+    }
+}

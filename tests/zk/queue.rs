@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fenced::{LockError, LockRequest, LockService, LossReason, Mode};
+use fenced::{
+    Fence, FencingSink, FencingToken, LockError, LockRequest, LockService, LossReason, MemorySink,
+    Mode, section,
+};
 use tokio::task::JoinSet;
 
 use crate::setup::{Ground, PATIENCE, acquire, path, soon};
@@ -199,4 +202,31 @@ async fn eight_processes_worth_of_contenders_never_meet() {
     assert_eq!(tokens.len(), 200);
     assert!(tokens.is_sorted_by(|a, b| a < b));
     assert_eq!(ground.queue(&path).await, [""; 0]);
+}
+
+/// What ends a section from within: its own limit, and a resource that has seen a newer token.
+#[tokio::test]
+async fn limits_and_resources_end_a_section_and_free_the_lock() {
+    let ground = Ground::shared().await;
+    let (locks, path) = (ground.locks().await, path("ends"));
+    let limited = section(&locks, &path)
+        .hold(Duration::from_millis(50))
+        .run(async |_| std::future::pending::<()>().await);
+    let reason = |ended: Result<(), LockError>| match ended {
+        Err(LockError::Lost(loss)) => loss.reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(limited.await), LossReason::HoldExceeded);
+    let sink = MemorySink::new();
+    let stale = section(&locks, &path).run(async |guard| {
+        let newer = FencingToken::try_from(guard.token().get() + 1).unwrap();
+        let fence = Fence::new(path.as_str(), newer);
+        sink.claim(&fence).await.unwrap();
+        let _ = guard.fence(&sink).claim().await;
+        std::future::pending::<()>().await;
+    });
+    assert_eq!(reason(stale.await), LossReason::RefusedBySink);
+    ground.queue_of(&path, 0).await;
+    // The delete was a transaction of its own, so that this token is newer than that one.
+    acquire(&locks, &path).await.release().await.unwrap();
 }

@@ -75,6 +75,23 @@ async fn a_restart_within_the_timeout_keeps_the_lease() {
     next.release().await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_beyond_the_timeout_ends_the_lease() {
+    let (mut server, ground) = own_server().await;
+    let builder = ground.builder().session_timeout(Duration::from_secs(1));
+    let locks = builder.connect(&ground.server).await.unwrap();
+    let path = path("late-restart");
+    let lease = acquire(&locks, &path).await;
+    tokio::task::block_in_place(|| server.stop()).unwrap();
+    let loss = soon("the loss", lease.lost()).await;
+    assert_eq!(loss.reason, LossReason::DeadlinePassed);
+    tokio::task::block_in_place(|| server.restart()).unwrap();
+    let next = acquire(&locks, &path).await;
+    assert!(next.token() > lease.token());
+    next.release().await.unwrap();
+    ground.queue_of(&path, 0).await;
+}
+
 #[tokio::test]
 async fn a_closed_service_refuses_and_loses() {
     let ground = Ground::shared().await;

@@ -7,9 +7,10 @@ use fenced_core::{FencingToken, Lease, Queue};
 
 use super::{Contender, Next};
 use crate::heartbeat::{self, Checked};
+use crate::holder::{self, Grant};
 use crate::refusal::Refusal;
+use crate::removal;
 use crate::session::Held;
-use crate::{holder, removal};
 
 impl Contender<'_> {
     /// Makes the token, and sure that the session was alive a moment ago; says what to do instead
@@ -51,12 +52,13 @@ impl Contender<'_> {
         }
     }
 
-    pub(super) async fn grant(self, token: FencingToken, label: String) {
+    pub(super) fn grant(self, token: FencingToken, label: String) -> Option<Grant> {
         let Some(answer) = self.serving.take() else {
-            return self.leave();
+            self.leave();
+            return None;
         };
         let path = self.serving.key().path.clone();
-        let (handle, ends) = holder::handle();
+        let (handle, released) = holder::handle();
         let deadline = self.sent + self.session.lease_span();
         let (lease, control) = Lease::grant(path, token, deadline, handle);
         if self.revoke_asked {
@@ -71,7 +73,12 @@ impl Contender<'_> {
         self.serving.saw(Queue::default().ahead(1).holder(label));
         // Whoever has gone meanwhile drops the lease, and so frees the lock.
         drop(answer.send(Ok(lease)));
-        holder::hold(self.session, self.node, self.watch, control, ends).await;
+        Some(Grant {
+            node: self.node,
+            watch: self.watch,
+            lease: control,
+            released,
+        })
     }
 
     pub(super) fn leave(self) {

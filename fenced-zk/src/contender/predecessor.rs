@@ -2,9 +2,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Sleep, sleep};
 use uuid::Uuid;
-use zookeeper_client::{Error, EventType};
+use zookeeper_client::{Error, EventType, WatchedEvent};
 
 use crate::label;
 use crate::session::Session;
@@ -13,7 +13,12 @@ use crate::session::Session;
 pub(super) struct Predecessor {
     pub(super) name: String,
     pub(super) label: Option<String>,
-    change: Pin<Box<dyn Future<Output = Change> + Send>>,
+    news: News,
+}
+
+enum News {
+    Watch(Pin<Box<dyn Future<Output = WatchedEvent> + Send>>),
+    Later(Pin<Box<Sleep>>),
 }
 
 /// What has become of it.
@@ -40,36 +45,38 @@ impl Predecessor {
         let client = &session.client;
         if name.len() > NAME_BYTES {
             let (data, _) = session.answer(client.get_data(&path)).await?;
-            let later = async {
-                sleep(apart(LOOK_AGAIN_AFTER)).await;
-                Change::Unknown
-            };
+            let later = News::Later(Box::pin(sleep(apart(LOOK_AGAIN_AFTER))));
             return Ok(Self::new(name, &data, later));
         }
         let watching = client.get_and_watch_data(&path);
         let (data, _, watcher) = session.answer(watching).await?;
-        let change = async {
-            match watcher.changed().await.event_type {
-                // This task ends with the session.
-                EventType::Session => std::future::pending().await,
-                EventType::NodeDeleted => Change::Gone,
-                _ => Change::Unknown,
-            }
-        };
-        Ok(Self::new(name, &data, change))
+        let news = News::Watch(Box::pin(watcher.changed()));
+        Ok(Self::new(name, &data, news))
     }
 
-    fn new(name: &str, data: &[u8], change: impl Future<Output = Change> + Send + 'static) -> Self {
+    fn new(name: &str, data: &[u8], news: News) -> Self {
         Self {
             name: name.to_owned(),
             label: label::read(data, label::MAX_BYTES),
-            change: Box::pin(change),
+            news,
         }
     }
 
     /// Waits until something may have changed.
     pub(super) async fn changed(&mut self) -> Change {
-        self.change.as_mut().await
+        let event = match &mut self.news {
+            News::Watch(event) => event.await.event_type,
+            News::Later(later) => {
+                later.await;
+                return Change::Unknown;
+            }
+        };
+        match event {
+            // This task ends with the session.
+            EventType::Session => std::future::pending().await,
+            EventType::NodeDeleted => Change::Gone,
+            _ => Change::Unknown,
+        }
     }
 }
 

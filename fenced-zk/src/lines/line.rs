@@ -75,8 +75,17 @@ impl Line {
     }
 
     pub(super) fn leave(&mut self, ticket: u64) {
-        self.waiters.retain(|waiter| waiter.ticket != ticket);
+        if let Some(index) = self.index_of(ticket) {
+            self.waiters.remove(index);
+        }
         self.tell_if_deserted();
+    }
+
+    /// Where a waiter stands: tickets are in the order of the line.
+    pub(super) fn index_of(&self, ticket: u64) -> Option<usize> {
+        self.waiters
+            .binary_search_by_key(&ticket, |waiter| waiter.ticket)
+            .ok()
     }
 
     pub(super) fn refuse(&mut self, refusal: &Refusal, whom: impl Fn(&Waiter) -> bool) {

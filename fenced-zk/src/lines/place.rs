@@ -27,7 +27,7 @@ impl Place {
     pub(crate) fn queue(&self) -> Option<Queue> {
         let state = self.lines.state();
         let line = state.lines.get(&self.key)?;
-        let index = line.waiters.iter().position(|it| it.ticket == self.ticket);
+        let index = line.index_of(self.ticket);
         line.seen.as_ref()?;
         Some(line.queue(index?))
     }
