@@ -76,21 +76,31 @@ pub(crate) async fn inspect(
     let directory = session.settings.directory(path.as_str());
     let mut inspection = Inspection::default();
     let mut places = Vec::new();
-    for child in children(session, &directory).await? {
-        match name::Contender::parse(&child) {
-            // All reads are on their way before the first is awaited.
-            Some(place) => places.push((
-                ContenderKind::from(place.kind),
-                place.sequence,
-                session.client.get_data(&format!("{directory}/{child}")),
-                child,
-            )),
-            None => inspection.foreign.push(child),
+    for name in children(session, &directory).await? {
+        match name::Contender::parse(&name) {
+            Some(place) => places.push((place.kind.into(), place.sequence, name)),
+            None => inspection.foreign.push(name),
         }
     }
-    for (kind, sequence, read, name) in places {
+    inspection.contenders = contenders(session, &directory, places).await?;
+    inspection.broken = audit::entries(session, &audit::of_lock(path)).await?;
+    inspection.rebased = audit::entries(session, audit::OF_BASE).await?;
+    Ok(inspection)
+}
+
+/// Reads the nodes of a queue.
+async fn contenders(
+    session: &Session,
+    directory: &str,
+    places: Vec<(ContenderKind, i64, String)>,
+) -> Result<Vec<Contender>, InspectError> {
+    let read = |name: &str| session.client.get_data(&format!("{directory}/{name}"));
+    // All reads are on their way before the first is awaited.
+    let reads: Vec<_> = places.iter().map(|(_, _, name)| read(name)).collect();
+    let mut contenders = Vec::new();
+    for (read, (kind, sequence, name)) in reads.into_iter().zip(places) {
         match read.await {
-            Ok((data, stat)) => inspection.contenders.push(Contender {
+            Ok((data, stat)) => contenders.push(Contender {
                 name,
                 kind,
                 sequence,
@@ -104,11 +114,8 @@ pub(crate) async fn inspect(
             Err(error) => return Err(InspectError::failed(&format!("{directory}/{name}"), error)),
         }
     }
-    let place = |it: &Contender| (it.sequence, it.czxid);
-    inspection.contenders.sort_by_key(place);
-    inspection.broken = audit::entries(session, &audit::of_lock(path)).await?;
-    inspection.rebased = audit::entries(session, audit::OF_BASE).await?;
-    Ok(inspection)
+    contenders.sort_by_key(|it| (it.sequence, it.czxid));
+    Ok(contenders)
 }
 
 /// Deletes the contender that this transaction created, and writes down that it did.

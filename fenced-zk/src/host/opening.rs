@@ -41,8 +41,7 @@ async fn try_until_open(
         .unwrap_or(Duration::MAX)
         .min(settings.session_timeout);
     loop {
-        let connecting = settings.connect();
-        let error = match timeout(longest * 3 / 4, connecting).await {
+        let error = match timeout(longest * 3 / 4, settings.connect()).await {
             Ok(Ok(client)) => {
                 *locked(&status.trouble) = None;
                 if settings.nodelay {
@@ -57,12 +56,17 @@ async fn try_until_open(
         if let Some(error) = told_at_once(settings, &error) {
             return Err(error);
         }
-        *locked(&status.trouble) = Some(Trouble::of_client(error));
-        if let Some(seen) = reach::look(&settings.address.servers).await {
-            *locked(&status.trouble) = Some(seen);
-        }
+        look(settings, status, error).await;
         sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Finds out why there is no session.
+async fn look(settings: &Settings, status: &Status, error: Error) {
+    // All there is, should there be no time for more.
+    *locked(&status.trouble) = Some(Trouble::of_client(error));
+    let seen = reach::look(&settings.address.servers).await;
+    *locked(&status.trouble) = Some(seen);
 }
 
 /// What another try would not mend.
