@@ -138,7 +138,11 @@ impl ZkBuilder {
 
     fn settings(self, address: &str) -> Result<Settings, ZkError> {
         let address = Address::parse(address)?;
-        if address.asks_for_tls() && !self.has_tls() {
+        #[cfg(feature = "tls")]
+        let has_tls = self.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        let has_tls = false;
+        if address.asks_for_tls() && !has_tls {
             let why =
                 "the address asks for TLS: enable the feature, and say whom to trust with `tls`";
             return Err(ZkError::Options(why.to_owned()));
@@ -172,13 +176,6 @@ impl ZkBuilder {
             return Err(ZkError::Options(why));
         }
         Ok(())
-    }
-
-    fn has_tls(&self) -> bool {
-        #[cfg(feature = "tls")]
-        return self.tls.is_some();
-        #[cfg(not(feature = "tls"))]
-        return false;
     }
 
     fn chosen_acl(&self) -> Result<ZkAcl, ZkError> {
