@@ -68,7 +68,7 @@ async fn braces_of_their_own(
 #[expect(clippy::manual_async_fn)]
 #[fenced(lock = "/lints", service = locks)]
 #[rustfmt::skip]
-fn future(guard: FencedGuard<'_>, locks: &MemoryLocks) -> impl Future<Output = Outcome> { async move { Ok(guard.token().get()) } }
+fn future(guard: FencedGuard<'_>, locks: &MemoryLocks) -> impl Future<Output = Outcome> + '_ { async move { Ok(guard.token().get()) } }
 
 /// A future whose output the attribute cannot read off.
 #[fenced(lock = "/lints", service = locks)]
