@@ -41,6 +41,7 @@
 //! | locks in memory, for tests | [`MemoryLocks`] | |
 //! | writes to PostgreSQL | `PgSink` | `postgres`, `sqlx` |
 //! | writes to Redis | `RedisSink` | `redis` |
+//! | writes to nodes of ZooKeeper itself | `ZkSink` | `zookeeper` |
 //! | writes to a SQLite file | `SqliteSink` | `sqlite` (default) |
 //! | writes to services of yours over HTTP | `HttpSink` | `http` |
 //! | those services | `http::FenceServer`, a layer | `http-server` |
@@ -81,7 +82,7 @@ pub mod prelude {
     #[cfg(feature = "sqlite")]
     pub use fenced_sqlite::{SqliteFenced, SqliteLocks, SqliteSink};
     #[cfg(feature = "zookeeper")]
-    pub use fenced_zk::ZkLocks;
+    pub use fenced_zk::{ZkFenced, ZkLocks, ZkSink, ZkWrite};
 }
 
 /// What needs more room than the documentation of one item.

@@ -49,6 +49,7 @@ mod refusal;
 mod removal;
 mod session;
 mod settings;
+mod sink;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -57,5 +58,6 @@ pub use error::{InspectError, ZkError};
 pub use events::{SessionEvent, SessionEvents};
 pub use inspect::{Contender, ContenderKind, Inspection};
 pub use locks::ZkLocks;
+pub use sink::{ZkFenced, ZkSink, ZkWrite};
 #[cfg(feature = "tls")]
 pub use tls::ZkTls;

@@ -1,4 +1,5 @@
 mod operator;
+mod thread;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use crate::hosts::Hosts;
 use crate::lines::{Place, Request};
 use crate::settings::Settings;
 use crate::{ZkBuilder, ZkError};
+
+pub(crate) use thread::Away;
 
 /// Locks that a ZooKeeper ensemble keeps.
 ///

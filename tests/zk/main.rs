@@ -14,6 +14,7 @@ mod rebase;
 mod servers;
 mod sessions;
 mod setup;
+mod sink;
 mod soak;
 #[cfg(feature = "tls")]
 mod tls;

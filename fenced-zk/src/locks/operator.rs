@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::Arc;
 
 use fenced_core::{FencingToken, LockPath};
-use tokio::sync::oneshot;
 
 use super::ZkLocks;
 use crate::session::Session;
@@ -112,19 +111,11 @@ impl ZkLocks {
         T: Send + 'static,
         F: Future<Output = Result<T, InspectError>> + Send + 'static,
     {
-        let status = self.inner.hosts.status(0);
-        let session = status.and_then(|it| it.session());
-        let session = session.ok_or(InspectError::NoSession)?;
-        let (sender, answer) = oneshot::channel();
-        let task = task(Arc::clone(&session));
-        let limit = session.settings.connect_timeout;
-        let node = node.to_owned();
-        session.spawn(async move {
-            let done = tokio::time::timeout(limit, task).await;
-            // Whoever asked may have gone.
-            let _ = sender.send(done.unwrap_or_else(|_| Err(InspectError::too_late(&node, limit))));
-        });
-        drop(session);
-        answer.await.unwrap_or(Err(InspectError::NoSession))
+        let limit = self.inner.shared.settings.connect_timeout;
+        let done = self.on_thread(|session| tokio::time::timeout(limit, task(session)));
+        match done.await {
+            Ok(done) => done.unwrap_or_else(|_| Err(InspectError::too_late(node, limit))),
+            Err(_) => Err(InspectError::NoSession),
+        }
     }
 }
