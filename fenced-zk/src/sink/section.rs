@@ -2,7 +2,7 @@ use fenced_core::{Fenced, SinkError};
 
 use super::ZkSink;
 use super::record::read;
-use super::write::ZkWrite;
+use super::write::path;
 use crate::locks::Away;
 
 /// What a section does with a [`ZkSink`] beside writing; in the prelude.
@@ -29,9 +29,9 @@ impl ZkFenced for Fenced<'_, ZkSink> {
 
 impl ZkSink {
     async fn data(&self, node: &str) -> Result<Option<Vec<u8>>, SinkError> {
-        let change = ZkWrite::delete(node).changes.remove(0);
+        let node = node.to_owned();
         let reading = self.locks.on_thread(|session| async move {
-            let path = change.path(&session.settings.root)?;
+            let path = path(&session.settings.root, &node)?;
             session.connected().await;
             let data = read(&session, session.client.get_data(&path)).await?;
             Ok(data.map(|(data, _)| data))

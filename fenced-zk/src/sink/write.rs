@@ -71,14 +71,8 @@ impl ZkWrite {
 }
 
 impl Change {
-    /// The full path, unless it is none that data may be kept at.
     pub(super) fn path(&self, root: &str) -> Result<String, SinkError> {
-        let path = LockPath::new(self.node.as_str()).map_err(SinkError::backend)?;
-        if path.as_str() == "/fenced" || path.as_str().starts_with("/fenced/") {
-            let why = format!("`{path}` is where `fenced` keeps its own: write elsewhere");
-            return Err(SinkError::backend(why));
-        }
-        Ok(format!("{root}{path}"))
+        path(root, &self.node)
     }
 
     /// The data that the node is to have; none if it is to go.
@@ -89,6 +83,16 @@ impl Change {
             To::Nothing => None,
         }
     }
+}
+
+/// The full path, unless it is none that data may be kept at.
+pub(super) fn path(root: &str, node: &str) -> Result<String, SinkError> {
+    let path = LockPath::new(node).map_err(SinkError::backend)?;
+    if path.as_str() == "/fenced" || path.as_str().starts_with("/fenced/") {
+        let why = format!("`{path}` is where `fenced` keeps its own: write elsewhere");
+        return Err(SinkError::backend(why));
+    }
+    Ok(format!("{root}{path}"))
 }
 
 /// Refuses what the server would answer by closing the connection.
