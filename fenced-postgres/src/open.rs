@@ -1,4 +1,4 @@
-use fenced_core::{Answer, Fence, Mode, Request, SinkError};
+use fenced_core::{Answer, Fence, Mode, Opened, Request, SinkError};
 
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
@@ -15,23 +15,13 @@ const ENTER: &str = "SELECT fenced.enter($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 /// The longest name of a resource, in bytes; an index takes no more than 2,700.
 const MAX_RESOURCE_BYTES: usize = 1_024;
 
-/// How a fenced transaction begins.
-#[expect(clippy::large_enum_variant, reason = "it is matched where it arrives")]
-#[derive(Debug)]
-pub(crate) enum Opened {
-    /// It holds the fence.
-    Fresh(PgTx),
-    /// It was not needed.
-    Replayed(Answer),
-}
-
 impl PgSink {
     /// BEGIN, the fence, and the request's stored answer, in one round trip.
     pub(crate) async fn open(
         &self,
         fence: &Fence,
         request: Option<&Request>,
-    ) -> Result<Opened, SinkError> {
+    ) -> Result<Opened<PgTx>, SinkError> {
         check(fence)?;
         if let Some(request) = request {
             request.digest()?;

@@ -1,12 +1,11 @@
 use std::borrow::Borrow;
 use std::future::Future;
 
-use fenced_core::{Fenced, Outcome, Request, SinkError};
+use fenced_core::{Fenced, Opened, Outcome, Request, SinkError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Transaction;
 
-use crate::open::Opened;
 use crate::own::enter_within;
 use crate::tx::PgTx;
 use crate::{EnteredTx, FencedTx, PgSink};

@@ -6,13 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool, PoolError};
 use fenced_core::{
-    Answer, Fate, Fence, FencingSink, LockPath, Outcome, Request, SinkError, SinkId, Statement,
+    Answer, Fate, Fence, FencingSink, LockPath, Opened, Outcome, Request, SinkError, SinkId,
+    Statement,
 };
 use tokio_postgres::IsolationLevel;
 
 use crate::bounds::{Bounds, Silent, answered};
 use crate::commit::commit;
-use crate::open::Opened;
 use crate::refusal::{self, NoConnection};
 use crate::statements::execute_all;
 use crate::told::Told as _;

@@ -3,9 +3,9 @@ use std::ops::Deref;
 use async_trait::async_trait;
 use fenced_core::{Answer, Fence, Opened, Outcome, Request, SinkError, TransactionalSink};
 
+use crate::PgSink;
 use crate::commit::{commit, commit_unnamed};
 use crate::tx::PgTx;
-use crate::{PgSink, open};
 
 /// The transaction of a [`TransactionalSink`]: it holds a fence that came from elsewhere, and is
 /// committed by whoever opened it. It derefs to [`PgTx`], for statements.
@@ -46,8 +46,8 @@ impl TransactionalSink for PgSink {
         request: Option<&Request>,
     ) -> Result<Opened<PassedTx>, SinkError> {
         Ok(match self.open(fence, request).await? {
-            open::Opened::Replayed(answer) => Opened::Replayed(answer),
-            open::Opened::Fresh(tx) => Opened::Fresh(PassedTx {
+            Opened::Replayed(answer) => Opened::Replayed(answer),
+            Opened::Fresh(tx) => Opened::Fresh(PassedTx {
                 tx,
                 fence: fence.clone(),
                 request: request.cloned(),

@@ -1,4 +1,4 @@
-use fenced_core::{Answer, Fence, Request, SinkError};
+use fenced_core::{Answer, Fence, Opened, Request, SinkError};
 use sqlx::pool::PoolConnection;
 use sqlx::{Error, PgPool, Postgres};
 
@@ -11,22 +11,13 @@ use crate::open::{check, is_shared};
 use crate::refusal::{self, NoConnection};
 use crate::told::Told as _;
 
-/// How a fenced transaction begins.
-#[derive(Debug)]
-pub(super) enum Opened {
-    /// It holds the fence.
-    Fresh(SqlxTx),
-    /// It was not needed.
-    Replayed(Answer),
-}
-
 impl PgSink<PgPool> {
     /// BEGIN, the fence, and the request's stored answer, in one round trip.
     pub(super) async fn open(
         &self,
         fence: &Fence,
         request: Option<&Request>,
-    ) -> Result<Opened, SinkError> {
+    ) -> Result<Opened<SqlxTx>, SinkError> {
         check(fence)?;
         let lock_timeout = &self.bounds.lock_timeout;
         let sql = self.entering(fence, request, lock_timeout)?;

@@ -1,11 +1,10 @@
 use std::borrow::Borrow;
 
-use fenced_core::{Fenced, Outcome, Request, SinkError};
+use fenced_core::{Fenced, Opened, Outcome, Request, SinkError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::{PgConnection, PgPool};
 
-use super::open::Opened;
 use super::own::enter_within;
 use super::{EnteredTx, FencedTx, SqlxTx};
 use crate::{Begin, PgSink};

@@ -2,8 +2,8 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use fenced_core::{
-    Answer, BoxError, Fate, Fence, FencingSink, LockPath, Outcome, Request, SinkError, SinkId,
-    SqlValue, Statement,
+    Answer, BoxError, Fate, Fence, FencingSink, LockPath, Opened, Outcome, Request, SinkError,
+    SinkId, SqlValue, Statement,
 };
 use sqlx::encode::{Encode, IsNull};
 use sqlx::postgres::types::Oid;
@@ -13,7 +13,6 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool, Row as _, Type}
 
 use super::blockers;
 use super::commit::commit;
-use super::open::Opened;
 use super::own::claim_within;
 use super::tx::SqlxTx;
 use crate::PgSink;
